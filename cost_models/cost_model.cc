@@ -9,6 +9,8 @@
 #include "absl/strings/strip.h"
 #include "cost_models/measured.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "support/check.h"
 
 namespace orrery::cost_models {
@@ -36,6 +38,11 @@ T Count(T (*count)(const ir::OpTypes&, const ir::TypeList&), const OpView& op) {
   for (const ir::TensorType* type : op.results) results.push_back(*type);
   const ir::Mesh no_mesh;  // the types are local already
   return count({op.attributes, op.operands, no_mesh}, results);
+}
+
+// Elements of 16 bits: software keeps no other ones twice.
+int64_t HalfElements(const ir::TensorType& type) {
+  return ir::SizeOf(type.dtype) == 2 ? ir::ElementCount(type.dims) : 0;
 }
 
 }  // namespace
@@ -87,6 +94,37 @@ Bytes BytesMovedBy(const OpView& op) {
   for (const ir::TensorType* type : op.operands) moved += ir::SizeOf(*type);
   for (const ir::TensorType* type : op.results) moved += ir::SizeOf(*type);
   return moved;
+}
+
+Bytes ExtraBytesOf(const OpView& op) {
+  if (op.choice == nullptr) return Bytes(0);
+  const ExtraTraffic& extra = op.choice->extra;
+  double rate = 0;
+  int64_t elements = op.operands.empty() ? 0 : cost_model_cc::HalfElements(*op.operands[0]);
+  switch (op.kind) {
+    case ir::OpKind::kAccumulate:
+      rate = extra.gradient_sum;
+      break;
+    case ir::OpKind::kCrossEntropy:
+    case ir::OpKind::kCrossEntropyParts:
+      rate = extra.loss;
+      break;
+    case ir::OpKind::kCrossEntropyGrad:
+    case ir::OpKind::kCrossEntropyPartsGrad:
+      rate = extra.loss_gradient;
+      break;
+    case ir::OpKind::kLinear:
+      rate = extra.activation;
+      elements = op.results.size() > 1 ? cost_model_cc::HalfElements(*op.results[1]) : 0;
+      break;
+    default:
+      if (ir::GetOpInfo(op.kind).op_class != ir::OpClass::kOptimizer) break;
+      rate = extra.update;
+      for (size_t i = 1; i < ir::ParameterCount(op.attributes); ++i) {
+        elements += cost_model_cc::HalfElements(*op.operands[i]);
+      }
+  }
+  return Bytes(static_cast<int64_t>(rate * static_cast<double>(elements)));
 }
 
 std::span<const CostModelInfo* const> AllCostModels() { return cost_model_cc::kCostModels; }

@@ -13,6 +13,7 @@
 #include "cluster/topology.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/collective_kind.h"
+#include "cost_models/kernel_choice.h"
 #include "ir/attributes.h"
 #include "ir/op_info.h"
 #include "ir/op_kind_fwd.h"
@@ -31,6 +32,8 @@ struct OpView {
   std::span<const ir::TensorType* const> results;
   /// The first operand as all ranks together hold it; null: as this one does.
   const ir::TensorType* first_operand = nullptr;
+  /// What software makes of it; null: what the op itself must do, by the fastest kernels.
+  const KernelChoice* choice = nullptr;
 };
 
 /// Floating-point operations of one rank, from the op's record.
@@ -47,6 +50,9 @@ Flops ModelFlopsOf(const OpView& op);
 /// Bytes that one rank moves to and from its memory, from the op's record: all operands read and
 /// all results written once, where it says nothing else; none for a view.
 Bytes BytesMovedBy(const OpView& op);
+
+/// Bytes that the software of the view moves besides (ExtraTraffic).
+Bytes ExtraBytesOf(const OpView& op);
 
 /// The matrix products that one rank computes for the op, a kernel each, from the op's record; none
 /// where the record has none.

@@ -58,6 +58,42 @@ TEST(FusedAttention, OfAPartOfTheSequenceSeesHalf) {
   EXPECT_DOUBLE_EQ(FusedAttentionOf(view).visible, 0.5);
 }
 
+TEST(FusedAttention, IsOfTheClassOfItsSoftware) {
+  const OpFixture op(OpKind::kAttention,
+                     {Half({2, 64, 512}), Half({2, 64, 512}), Half({2, 64, 512})},
+                     {{"flash", int64_t{1}}, {"heads", int64_t{8}}});
+  OpView view = op.view();
+  EXPECT_EQ(FusedAttentionOf(view).kernel, AttentionClass::kCudnn);
+  const KernelChoice choice = {.attention = AttentionClass::kFlash1};
+  view.choice = &choice;
+  EXPECT_EQ(FusedAttentionOf(view).kernel, AttentionClass::kFlash1);
+}
+
+TEST(AttentionInParts, HasTheShapeOfItsOp) {
+  const ir::TensorType q = Half({2, 1024, 512}), k = Half({2, 1024, 128}), v = Half({2, 1024, 64}),
+                       y = Half({2, 1024, 256}), p = Half({2, 8, 1024, 1024});
+  const ir::AttributeSet attributes = {
+      {"causal", int64_t{1}}, {"dropout", 0.1}, {"heads", int64_t{8}}, {"kv_heads", int64_t{2}}};
+  const OpFixture op(OpKind::kAttention, {q, k, v}, attributes);
+  ASSERT_TRUE(op.status().ok()) << op.status();
+  EXPECT_FALSE(IsFusedAttention(op.view()));
+  ASSERT_TRUE(IsAttentionInParts(op.view()));
+  const ir::TensorType* const inputs[] = {&q, &k, &v, &y, &p, &y};
+  const ir::TensorType* const gradients[] = {&q, &k, &v};
+  const OpView back = {OpKind::kAttentionGrad, attributes, inputs, gradients};
+  for (const OpView& view : {op.view(), back}) {
+    const AttentionInParts attention = AttentionInPartsOf(view);
+    EXPECT_EQ(attention.batch, 2);
+    EXPECT_EQ(attention.heads, 8);
+    EXPECT_EQ(attention.keys, 1024);
+    EXPECT_EQ(attention.width, 64);
+    EXPECT_EQ(attention.value_width, 32);
+    EXPECT_EQ(attention.visible, 0.5);
+    EXPECT_TRUE(attention.dropout);
+    EXPECT_EQ(attention.backward, view.kind == OpKind::kAttentionGrad);
+  }
+}
+
 }  // namespace
 }  // namespace fused_attention_test_cc
 }  // namespace orrery::cost_models

@@ -7,7 +7,6 @@
 #include "cost_models/kernels/matrix_product.h"
 #include "cost_models/over_links.h"
 #include "ir/op_info.h"
-#include "ir/op_kind.h"
 #include "support/check.h"
 
 // What kernels of training reach: matrix products by their shape, attention and convolutions at a
@@ -28,6 +27,14 @@ Duration Start(const cluster::Device& device) {
   return std::max(device.launch_overhead, KernelRatesOf(device.name).start);
 }
 
+// Whether rows of an operand are of that length: what is summed up over lies side by side.
+// Gradients of weights sum up over rows.
+bool HasRowsOf(const OpView& op, int64_t length) {
+  return std::ranges::any_of(op.operands, [length](const ir::TensorType* operand) {
+    return !operand->dims.empty() && operand->dims.back() == length;
+  });
+}
+
 class Kernels final : public OverLinks {
  public:
   Duration Compute(const OpView& op, const cluster::Device& device) const override {
@@ -35,7 +42,8 @@ class Kernels final : public OverLinks {
     if (info.op_class == ir::OpClass::kView) return Duration(0);
     ORRERY_CHECK(info.op_class == ir::OpClass::kCompute || info.op_class == ir::OpClass::kOptimizer)
         << info.name << " is no kernel";
-    return WorkOf(op, info, device) + Start(device) * info.kernels;
+    const int kernels = IsAttentionInParts(op) ? KernelsOf(AttentionInPartsOf(op)) : info.kernels;
+    return WorkOf(op, info, device) + Start(device) * kernels;
   }
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
@@ -60,8 +68,12 @@ class Kernels final : public OverLinks {
     if (IsFusedAttention(op)) {
       return PriceAttention(FusedAttentionOf(op), device, KernelRatesOf(device.name));
     }
+    if (IsAttentionInParts(op)) {
+      return PriceAttentionInParts(AttentionInPartsOf(op), device, KernelRatesOf(device.name));
+    }
     if (info.matrix_product) return OtherProduct(op, device);
-    return Elementwise(FlopsOf(op), BytesMovedBy(op) + BytesOfOtherCopy(op, device), device);
+    const Bytes bytes = BytesMovedBy(op) + ExtraBytesOf(op) + BytesOfOtherCopy(op, device);
+    return Elementwise(FlopsOf(op), bytes, device);
   }
 
   // See KernelRates::copies_both_ways.
@@ -72,10 +84,11 @@ class Kernels final : public OverLinks {
   }
 
   static Duration Products(const OpView& op, const cluster::Device& device) {
-    const ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
-    Duration sum;
+    ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
+    Duration sum = MemoryTime(ExtraBytesOf(op), device, KernelRatesOf(device.name).half);
     for (const ir::ProductShape& shape : ProductsOf(op)) {
       if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
+      types.along_k = HasRowsOf(op, shape.k);
       sum += PriceProduct(shape, types, device, KernelRatesOf(device.name).sustained).time;
     }
     return sum;
@@ -86,11 +99,7 @@ class Kernels final : public OverLinks {
     const ir::DType dtype = op.operands[0]->dtype;
     const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
     const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
-    const Duration memory = MemoryTime(BytesMovedBy(op), device, rates.products(dtype));
-    // Attention in parts goes through its scores in kernels of their own.
-    const bool in_parts =
-        op.kind == ir::OpKind::kAttention || op.kind == ir::OpKind::kAttentionGrad;
-    return in_parts ? products + memory : std::max(products, memory);
+    return std::max(products, MemoryTime(BytesMovedBy(op), device, rates.products(dtype)));
   }
 
   static Duration Elementwise(Flops flops, Bytes bytes, const cluster::Device& device) {

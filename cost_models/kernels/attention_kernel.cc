@@ -23,7 +23,7 @@ double VisibleShare(int64_t queries, int64_t keys) {
 Duration PriceAttention(const FusedAttention& attention, const cluster::Device& device,
                         const KernelRates& rates) {
   using attention_kernel_cc::kTile, attention_kernel_cc::kWidth;
-  const AttentionRates& rate = rates.attention;
+  const AttentionRates& rate = rates.attention.Of(attention.kernel);
   const double seen = std::max(1.0, attention.visible * static_cast<double>(attention.keys));
   const auto width = static_cast<double>(std::max<int64_t>(attention.width, 1));
   const double width_share = std::min(width, kWidth) / std::max(width, kWidth);
@@ -39,7 +39,12 @@ Duration PriceAttention(const FusedAttention& attention, const cluster::Device& 
   // The last tile of a head sees all keys.
   const double tiles = static_cast<double>(attention.batch * attention.heads * tiles_a_head);
   const double longest = all / std::max(tiles, 1.0) / attention.visible;
-  const double products = std::max(all, longest * rates.cores) / reached;
+  double work = std::max(all, longest * rates.cores);
+  if (rate.whole_heads) {
+    const auto heads = static_cast<double>(std::max<int64_t>(attention.batch * attention.heads, 1));
+    work = all / heads * std::ceil(heads / rates.cores) * rates.cores;
+  }
+  const double products = work / reached;
   return std::max(Duration::FromSeconds(products), AttentionMemoryTime(attention, device, rates));
 }
 

@@ -17,6 +17,7 @@ struct FusedAttention {
   int64_t width = 1;   // of a head
   double visible = 1;  // share of the scores that causality leaves
   bool backward = false;
+  AttentionClass kernel = AttentionClass::kCudnn;
   ir::DType dtype = ir::DType::kBF16;  // of q; products of 8 bits are as of 16
   Flops flops = {};                    // of all scores, hidden ones too
   Bytes bytes = {};                    // that must be moved
@@ -26,7 +27,8 @@ struct FusedAttention {
 double VisibleShare(int64_t queries, int64_t keys);
 
 /// How long the kernel takes, without its start: tiles of 128 queries over the cores, each with as
-/// many keys as it sees and the rates' `fill` besides; or what memory takes.
+/// many keys as it sees and the rates' `fill` besides; or what memory takes. Where a block takes a
+/// whole head, as many heads as there are cores take as long as one.
 Duration PriceAttention(const FusedAttention& attention, const cluster::Device& device,
                         const KernelRates& rates);
 

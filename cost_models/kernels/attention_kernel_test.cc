@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -92,6 +93,58 @@ TEST(PriceAttention, IsAsMeasuredUnderLoad) {
     errors[fields[0]].push_back(std::abs(time.microseconds() / number(8) - 1));
   }
   ExpectMedians(errors, {{"a100-80gb-pcie", 0.13}, {"b200", 0.1}});
+}
+
+// Shah et al.'s figures, which H100's rates of FlashAttention 2 and 3 were read off.
+TEST(PriceAttention, IsAsPublishedByClass) {
+  std::map<std::string, std::vector<double>> errors;
+  for (const std::vector<std::string>& fields : Lines("attention_published.csv")) {
+    ASSERT_EQ(fields.size(), 7u) << fields[0];
+    const auto number = [&](size_t at) {
+      double value = 0;
+      EXPECT_TRUE(absl::SimpleAtod(fields[at], &value)) << fields[at];
+      return value;
+    };
+    const auto name = std::ranges::find(kAttentionClassNames, fields[1]);
+    ASSERT_NE(name, kAttentionClassNames.end()) << fields[1];
+    const double width = number(2), seq = number(5), visible = fields[3] == "1" ? 0.5 : 1;
+    const bool backward = fields[4] == "1";
+    const double flops = 4 * 16384 * seq * 2048 * (backward ? 2.5 : 1);
+    const FusedAttention attention{
+        .batch = static_cast<int64_t>(16384 / seq),
+        .heads = static_cast<int64_t>(2048 / width),
+        .queries = static_cast<int64_t>(seq),
+        .keys = static_cast<int64_t>(seq),
+        .width = static_cast<int64_t>(width),
+        .visible = visible,
+        .backward = backward,
+        .kernel = static_cast<AttentionClass>(name - kAttentionClassNames.begin()),
+        .flops = Flops(flops)};
+    const double rate = flops * visible / PriceOnH100(attention).seconds() / 1e12;
+    errors[fields[1]].push_back(std::abs(rate / number(6) - 1));
+  }
+  ExpectMedians(errors, {{"cudnn", 0.09}, {"flash2", 0.05}, {"flash3", 0.05}});
+}
+
+// Of two waves of heads the second takes as long as the first, however few there are.
+TEST(PriceAttention, OfWholeHeadsGoesInWaves) {
+  const auto time = [](int64_t heads, AttentionClass kernel) {
+    const FusedAttention attention{
+        .heads = heads,
+        .queries = 4096,
+        .keys = 4096,
+        .width = 64,
+        .kernel = kernel,
+        .flops = Flops(4.0 * 64 * 4096 * 4096 * static_cast<double>(heads))};
+    const cluster::Device a100 = *cluster::FindDevice("a100-80gb");
+    return PriceAttention(attention, a100, KernelRatesOf(a100.name)).seconds();
+  };
+  const auto first = [&](int64_t heads) { return time(heads, AttentionClass::kFlash1); };
+  const auto second = [&](int64_t heads) { return time(heads, AttentionClass::kFlash2); };
+  EXPECT_NEAR(first(16), first(108), 1e-9);
+  EXPECT_NEAR(first(109), 2 * first(108), 1e-9);
+  EXPECT_NEAR(second(16) * 108, second(108) * 16, 1e-6);
+  EXPECT_GT(first(16), 8 * second(16));
 }
 
 }  // namespace

@@ -12,15 +12,31 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 // and A100 PCIe TransformerEngine's products of training, SimuMax@4dcaae513; of A100 SXM and H100
 // the 241 and 620 TFLOP/s that runs of Megatron and NeMo imply, over 266 and 805 of these bursts.
 // Fused attention: what more heads add to SimuMax's kernels of TransformerEngine on A100 PCIe and
-// B200, 198 and 1,260 TFLOP/s of causal flops forward, 164 and 1,075 backward; H100's from Shah et
-// al. (2024), 550 and 640 TFLOP/s at 4k and 16k. Other products: literature, not checked.
+// B200, 198 and 1,260 TFLOP/s of causal flops forward, 164 and 1,075 backward. On H100 all classes
+// but the oldest are Shah et al. (2024), figures 5 and 6, which tests/data/attention_published.csv
+// has. FlashAttention 2 on A100: Dao (2023), 73 % of the peak forward and 63 % backward; 1: there,
+// 30 to 50 % and 25 to 35 %; its port to Triton: 1.3 to 2.5 times slower than 2, forward less than
+// backward. On H100 the two oldest are as much slower than 2 as on A100. Blackwell runs 2 by
+// Ampere's instructions, at as many flops a core as Hopper. Other products: literature, not
+// checked.
+//
+// Unaligned: a step of GPT-2 with a vocabulary of 50,257 takes a quarter more than with 50,304
+// (Karpathy, nanoGPT, 2023), of which logits are a third; products of many matrices: what heads of
+// 108 and 150 add in BLOOM's sweep on A100 (attention in parts), 0.08 to 0.13 of its five steps.
+
+constexpr double kUnaligned = 0.5, kUnalignedBatch = 0.11;
 
 constexpr ProductRates kProductsOfA100 = {.efficiency = 0.906,
                                           .memory = 0.812,
                                           .fill = 192,
                                           .wave_weight = 0.689,
                                           .tile_penalty = 0.283,
-                                          .step = Nanoseconds(340)};
+                                          .step = Nanoseconds(340),
+                                          .unaligned = kUnaligned,
+                                          .unaligned_batch = kUnalignedBatch};
+
+constexpr AttentionRates kFlash2OnA100 = {
+    .efficiency = 0.73, .backward = 0.86, .fill = 200, .width_power = 0.2};
 
 constexpr KernelRates RatesOfA100(double sustained, absl::string_view source) {
   return {.source = source,
@@ -31,7 +47,16 @@ constexpr KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .straggling = 0.006,
           .half = kProductsOfA100,
           .quarter = kProductsOfA100,
-          .attention = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
+          .attention =
+              {.cudnn = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
+               .flash3 = kFlash2OnA100,
+               .flash2 = kFlash2OnA100,
+               .flash1 = {.efficiency = 0.40,
+                          .backward = 0.75,
+                          .fill = 200,
+                          .width_power = 0,
+                          .whole_heads = true},
+               .triton = {.efficiency = 0.50, .backward = 0.50, .fill = 200, .width_power = 0}},
           .copies_both_ways = false,
           .other_products = 0.40};
 }
@@ -41,29 +66,53 @@ constexpr KernelRates kRatesOfA100 =
 constexpr KernelRates kRatesOfA100Pcie =
     RatesOfA100(0.85, "aiconfigurator's kernel tables of A100 SXM; the clock of SimuMax's");
 
-constexpr KernelRates kRatesOfH100 = {
-    .source = "aiconfigurator's kernel tables; the clock of training runs",
-    .measured = true,
-    .cores = 132,
-    .start = Nanoseconds(2580),
-    .sustained = 0.77,
-    .straggling = 0.003,
-    .half = {.efficiency = 0.816,
-             .memory = 0.838,
-             .fill = 110,
-             .wave_weight = 0.189,
-             .tile_penalty = 0.0259,
-             .step = Nanoseconds(103)},
-    .quarter = {.efficiency = 0.787,
-                .memory = 0.821,
-                .fill = 263,
-                .wave_weight = 0.329,
-                .tile_penalty = 0.0135,
-                .step = Nanoseconds(79)},
-    .attention = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
-    .copies_both_ways = true,
-    .other_products = 0.65,
-};
+constexpr KernelRates RatesOfH100(double sustained, absl::string_view source) {
+  return {
+      .source = source,
+      .measured = true,
+      .cores = 132,
+      .start = Nanoseconds(2580),
+      .sustained = sustained,
+      .straggling = 0.003,
+      .half = {.efficiency = 0.816,
+               .memory = 0.838,
+               .fill = 110,
+               .wave_weight = 0.189,
+               .tile_penalty = 0.0259,
+               .step = Nanoseconds(103),
+               .unaligned = kUnaligned,
+               .unaligned_batch = kUnalignedBatch},
+      .quarter = {.efficiency = 0.787,
+                  .memory = 0.821,
+                  .fill = 263,
+                  .wave_weight = 0.329,
+                  .tile_penalty = 0.0135,
+                  .step = Nanoseconds(79),
+                  .unaligned = kUnaligned,
+                  .unaligned_batch = kUnalignedBatch},
+      .attention =
+          {.cudnn = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
+           .flash3 = {.efficiency = 0.66, .backward = 0.86, .fill = 250, .width_power = 0.4},
+           .flash2 = {.efficiency = 0.375, .backward = 0.87, .fill = 230, .width_power = 0.2},
+           .flash1 = {.efficiency = 0.206,
+                      .backward = 0.75,
+                      .fill = 200,
+                      .width_power = 0,
+                      .whole_heads = true},
+           .triton = {.efficiency = 0.257, .backward = 0.50, .fill = 200, .width_power = 0}},
+      .copies_both_ways = true,
+      .other_products = 0.65,
+  };
+}
+
+constexpr KernelRates kRatesOfH100 =
+    RatesOfH100(0.77, "aiconfigurator's kernel tables; the clock of training runs");
+// At 500 W of 700: near its limit a chip's power goes with about the square of its clock.
+constexpr KernelRates kRatesOfH100At500W = RatesOfH100(
+    0.77 * 0.845, "aiconfigurator's kernel tables; the clock of training runs at 500 W");
+
+constexpr AttentionRates kFlash2OnB200 = {
+    .efficiency = 0.185, .backward = 0.87, .fill = 230, .width_power = 0.2};
 
 constexpr KernelRates kRatesOfB200 = {
     .source = "aiconfigurator's kernel tables; the clock of SimuMax's",
@@ -77,14 +126,26 @@ constexpr KernelRates kRatesOfB200 = {
              .fill = 30,
              .wave_weight = 0.283,
              .tile_penalty = 0.064,
-             .step = Nanoseconds(77)},
+             .step = Nanoseconds(77),
+             .unaligned = kUnaligned,
+             .unaligned_batch = kUnalignedBatch},
     .quarter = {.efficiency = 0.726,
                 .memory = 0.692,
                 .fill = 225,
                 .wave_weight = 0.559,
                 .tile_penalty = 0.116,
-                .step = Nanoseconds(119)},
-    .attention = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
+                .step = Nanoseconds(119),
+                .unaligned = kUnaligned,
+                .unaligned_batch = kUnalignedBatch},
+    .attention = {.cudnn = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
+                  .flash3 = kFlash2OnB200,
+                  .flash2 = kFlash2OnB200,
+                  .flash1 = {.efficiency = 0.101,
+                             .backward = 0.75,
+                             .fill = 200,
+                             .width_power = 0,
+                             .whole_heads = true},
+                  .triton = {.efficiency = 0.127, .backward = 0.50, .fill = 200, .width_power = 0}},
     .copies_both_ways = false,
     .other_products = 0.55,
 };
@@ -94,7 +155,14 @@ constexpr ProductRates kAssumed = {.efficiency = 0.8,
                                    .fill = 120,
                                    .wave_weight = 0.3,
                                    .tile_penalty = 0.15,
-                                   .step = Nanoseconds(150)};
+                                   .step = Nanoseconds(150),
+                                   .unaligned = kUnaligned,
+                                   .unaligned_batch = kUnalignedBatch};
+
+constexpr AttentionRates kAssumedAttention = {
+    .efficiency = 0.6, .backward = 0.83, .fill = 200, .width_power = 0.4};
+constexpr AttentionRates kAssumedFlash2 = {
+    .efficiency = 0.5, .backward = 0.86, .fill = 200, .width_power = 0.2};
 
 // Between those that were measured.
 constexpr KernelRates kAssumedRates = {
@@ -106,7 +174,15 @@ constexpr KernelRates kAssumedRates = {
     .straggling = 0.003,
     .half = kAssumed,
     .quarter = kAssumed,
-    .attention = {.efficiency = 0.6, .backward = 0.83, .fill = 200, .width_power = 0.4},
+    .attention = {.cudnn = kAssumedAttention,
+                  .flash3 = kAssumedFlash2,
+                  .flash2 = kAssumedFlash2,
+                  .flash1 = {.efficiency = 0.3,
+                             .backward = 0.75,
+                             .fill = 200,
+                             .width_power = 0,
+                             .whole_heads = true},
+                  .triton = {.efficiency = 0.35, .backward = 0.50, .fill = 200, .width_power = 0}},
     .copies_both_ways = false,
     .other_products = 0.5,
 };
@@ -121,6 +197,7 @@ constexpr Line kLines[] = {
     {"a100-40gb-pcie", kRatesOfA100Pcie},
     {"a100-80gb-pcie", kRatesOfA100Pcie},
     {"a100-", kRatesOfA100},
+    {"h100-96gb-hbm2e", kRatesOfH100At500W},
     {"h100-", kRatesOfH100},
     {"h200", kRatesOfH100},
     {"b200", kRatesOfB200},
@@ -130,6 +207,22 @@ constexpr Line kLines[] = {
 
 }  // namespace
 }  // namespace kernel_rates_cc
+
+const AttentionRates& AttentionClassRates::Of(AttentionClass attention) const {
+  switch (attention) {
+    case AttentionClass::kCudnn:
+      return cudnn;
+    case AttentionClass::kFlash3:
+      return flash3;
+    case AttentionClass::kFlash2:
+      return flash2;
+    case AttentionClass::kFlash1:
+      return flash1;
+    case AttentionClass::kTriton:
+      return triton;
+  }
+  return cudnn;
+}
 
 const ProductRates& KernelRates::products(ir::DType dtype) const {
   return ir::SizeOf(dtype) == 1 ? quarter : half;

@@ -2,6 +2,7 @@
 #define ORRERY_COST_MODELS_KERNELS_KERNEL_RATES_H_
 
 #include "absl/strings/string_view.h"
+#include "cost_models/kernel_choice.h"
 #include "ir/type.h"
 #include "support/units.h"
 
@@ -25,14 +26,26 @@ struct ProductRates {
   /// The least that a block takes for 128 bytes of each row and column of its tile: its loop waits
   /// for memory.
   Duration step;
+  /// What is left of the efficiency where rows do not begin at multiples of 16 bytes, of one
+  /// product and of products of many matrices: libraries have slower kernels for those.
+  double unaligned;
+  double unaligned_batch;
 };
 
-/// What fused attention reaches, in training.
+/// What a class of fused attention reaches, in training.
 struct AttentionRates {
-  double efficiency;   // share of the peak of products, of a head of 128 and many keys
-  double backward;     // of its backward, times that
-  double fill;         // what a tile of queries takes besides its keys, in keys
-  double width_power;  // a head of another width reaches (narrower / wider) to this power of it
+  double efficiency;         // share of the peak of products, of a head of 128 and many keys
+  double backward;           // of its backward, times that
+  double fill;               // what a tile of queries takes besides its keys, in keys
+  double width_power;        // a head of another width reaches (narrower / wider) to this power
+  bool whole_heads = false;  // a block takes all queries of a head, not a tile of them
+};
+
+/// Those of each class.
+struct AttentionClassRates {
+  AttentionRates cudnn, flash3, flash2, flash1, triton;
+
+  const AttentionRates& Of(AttentionClass attention) const;
 };
 
 /// Of all kernels of a device.
@@ -47,11 +60,11 @@ struct KernelRates {
   double straggling;
   ProductRates half;     // 2-byte operands, and wider ones
   ProductRates quarter;  // 1-byte operands
-  AttentionRates attention;
+  AttentionClassRates attention;
   /// 8-bit products want both operands with k in a row (Hopper's do), so that copies are made in
   /// both orders: one for the product forward, one for those of backward.
   bool copies_both_ways;
-  double other_products;  // share of the peak that attention in parts and convolutions reach
+  double other_products;  // share of the peak that convolutions reach
 
   /// Those of products whose operands have that type.
   const ProductRates& products(ir::DType dtype) const;

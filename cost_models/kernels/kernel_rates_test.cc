@@ -15,11 +15,19 @@ TEST(KernelRates, AreSharesOfWhatThereIs) {
     for (const double share :
          {rates.half.efficiency, rates.half.memory, rates.quarter.efficiency, rates.quarter.memory,
           rates.other_products, rates.sustained, rates.half.wave_weight, rates.quarter.wave_weight,
-          rates.attention.efficiency, rates.attention.backward, rates.attention.width_power}) {
+          rates.half.unaligned, rates.half.unaligned_batch, rates.quarter.unaligned}) {
       EXPECT_GT(share, 0) << device.name;
       EXPECT_LE(share, 1) << device.name;
     }
     EXPECT_GE(rates.cores, 1) << device.name;
+    for (size_t i = 0; i < kAttentionClassNames.size(); ++i) {
+      const AttentionRates& attention = rates.attention.Of(static_cast<AttentionClass>(i));
+      EXPECT_GT(attention.efficiency, 0) << device.name << " " << kAttentionClassNames[i];
+      EXPECT_LE(attention.efficiency, 1) << device.name << " " << kAttentionClassNames[i];
+      EXPECT_GT(attention.backward, 0) << device.name << " " << kAttentionClassNames[i];
+      EXPECT_LE(attention.backward, 1) << device.name << " " << kAttentionClassNames[i];
+      EXPECT_GE(attention.width_power, 0) << device.name << " " << kAttentionClassNames[i];
+    }
   }
 }
 

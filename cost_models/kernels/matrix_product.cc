@@ -81,12 +81,15 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
   const auto k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
   const auto in = static_cast<double>(ir::SizeOf(types.in));
   const auto out = static_cast<double>(ir::SizeOf(types.out));
+  const double left = IsAligned(shape, types) ? 1
+                      : shape.batch > 1       ? rates.unaligned_batch
+                                              : rates.unaligned;
   return {.m = m,
           .n = n,
           .k = k,
           .batch = batch,
           .flops_per_second =
-              MatrixPeak(types.in, device).flops_per_second() * rates.efficiency * clock,
+              MatrixPeak(types.in, device).flops_per_second() * rates.efficiency * left * clock,
           .bytes_per_second =
               static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.memory,
           .cores = static_cast<double>(of_device.cores),
@@ -114,6 +117,14 @@ FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device) {
     default:
       return device.fp32;
   }
+}
+
+bool IsAligned(const ir::ProductShape& shape, ProductTypes types) {
+  constexpr int64_t kBytes = 16;
+  const int64_t size = ir::SizeOf(types.in);
+  if (size > 2) return true;
+  const int64_t row = types.along_k ? shape.k : shape.m;
+  return row * size % kBytes == 0 && shape.n * size % kBytes == 0;
 }
 
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,

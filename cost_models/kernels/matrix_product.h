@@ -22,11 +22,18 @@ namespace orrery::cost_models {
 /// integers: those count as f32, which flatters them.
 FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device);
 
-/// Types of the operands, and of what is written.
+/// Types of the operands, and of what is written; and whether rows of operands run along k. Else,
+/// as of gradients of weights, those of the first run along m.
 struct ProductTypes {
   ir::DType in = ir::DType::kBF16;
   ir::DType out = ir::DType::kBF16;
+  bool along_k = true;
 };
+
+/// Whether all rows begin at multiples of 16 bytes, as tensor cores' fastest kernels need them
+/// (NVIDIA, Matrix Multiplication Background, section 3.1: multiples of 8 elements of 16 bits). Of
+/// wide operands, which no such kernels take, always.
+bool IsAligned(const ir::ProductShape& shape, ProductTypes types);
 
 /// So many fields: what a user asks of a kernel.
 struct ProductTime {
@@ -44,7 +51,8 @@ struct ProductTime {
 };
 
 /// The kernel by the fastest tile and split, at `clock` times the clock of a burst. No shape takes
-/// longer than one that is no smaller in each dimension. Requires sizes of at least 1.
+/// longer than one that is no smaller in each dimension, if both or neither are aligned. Requires
+/// sizes of at least 1.
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
                          const cluster::Device& device, double clock = 1);
 

@@ -136,13 +136,14 @@ TEST(MatrixProduct, TakesMoreForMore) {
     ProductShape small;
     small.batch = next(8);
     small.m = next(4000);
-    small.n = next(4000);
-    small.k = next(4000);
+    // All rows begin at multiples of 16 bytes: others take longer than longer ones that do.
+    small.n = 8 * next(500);
+    small.k = 8 * next(500);
     ProductShape large = small;
     large.batch += next(3) - 1;
     large.m += next(300) - 1;
-    large.n += next(300) - 1;
-    large.k += next(300) - 1;
+    large.n += 8 * (next(40) - 1);
+    large.k += 8 * (next(40) - 1);
     ASSERT_GE(TimeOf(large), TimeOf(small)) << small.m << "," << small.n << "," << small.k;
   }
 }
@@ -190,6 +191,25 @@ TEST(MatrixProduct, SlowerClocksSlowProductsAndNotMemory) {
   EXPECT_NEAR(PriceProduct(row, {}, device, 0.7).time.seconds() /
                   PriceProduct(row, {}, device).time.seconds(),
               1, 0.1);
+}
+
+TEST(MatrixProduct, OfRowsThatDoNotBeginAtSixteenBytesIsSlower) {
+  const ProductTypes half, weights = {.along_k = false};
+  EXPECT_TRUE(IsAligned({.m = 7, .n = 8, .k = 16}, half));
+  EXPECT_FALSE(IsAligned({.m = 8, .n = 8, .k = 12}, half));
+  EXPECT_FALSE(IsAligned({.m = 8, .n = 50257, .k = 768}, half));
+  EXPECT_TRUE(IsAligned({.m = 8, .n = 8, .k = 7}, weights));
+  EXPECT_FALSE(IsAligned({.m = 7, .n = 8, .k = 8}, weights));
+  EXPECT_FALSE(IsAligned({.m = 8, .n = 8, .k = 8}, {.in = DType::kF8}));
+  EXPECT_TRUE(IsAligned({.m = 7, .n = 7, .k = 7}, {.in = DType::kF32}));
+  const ProductRates& rates = KernelRatesOf("h100-80gb").half;
+  const auto seconds = [](const ProductShape& shape) { return TimeOf(shape).seconds(); };
+  EXPECT_NEAR(
+      seconds({.m = 4096, .n = 50257, .k = 4096}) / seconds({.m = 4096, .n = 50264, .k = 4096}),
+      1 / rates.unaligned, 0.1);
+  EXPECT_NEAR(seconds({.batch = 64, .m = 4096, .n = 4096, .k = 4092}) /
+                  seconds({.batch = 64, .m = 4096, .n = 4096, .k = 4096}),
+              1 / rates.unaligned_batch, 0.2);
 }
 
 }  // namespace

@@ -36,8 +36,12 @@ FusedKernels::FusedKernels(const ir::Function& function, const LocalTypes& local
                            const TemplateContext& context)
     : function_(function) {
   const bool prices = context.cost_model.Fused(Flops(0), Bytes(0), *context.device).has_value();
-  if (!context.kernels.fuses_pointwise || !prices) return;
-  PointwiseGroups groups = FindPointwiseGroups(function, local, context.kernels.copies_apart);
+  const bool all = context.kernels.fuses_pointwise;
+  if ((!all && !context.kernels.fuses_dropout_sums) || !prices) return;
+  const FusedOps fused = !all                           ? FusedOps::kDropoutSums
+                         : context.kernels.copies_apart ? FusedOps::kAllButCopies
+                                                        : FusedOps::kAll;
+  PointwiseGroups groups = FindPointwiseGroups(function, local, fused);
   KernelCosts alone(function, local, context);
   for (const std::vector<ir::OpId>& members : groups.members) {
     const std::vector<Bytes> traffic = TrafficOf(members, function, local, groups);

@@ -31,10 +31,10 @@ ir::Function Parsed(const std::string& inputs, const std::string& ops) {
 
 // The groups by the names of what they make, with those that stay inside in brackets.
 std::vector<std::string> Groups(const std::string& inputs, const std::string& ops,
-                                bool copies_apart = false) {
+                                FusedOps fused = FusedOps::kAll) {
   const ir::Function function = Parsed(inputs, ops);
   const LocalTypes local(function);
-  const PointwiseGroups groups = FindPointwiseGroups(function, local, copies_apart);
+  const PointwiseGroups groups = FindPointwiseGroups(function, local, fused);
   std::vector<std::string> lines;
   for (const std::vector<ir::OpId>& members : groups.members) {
     std::vector<std::string> names;
@@ -178,6 +178,20 @@ TEST(FusedKernels, ResidualAndDropout) {
   EXPECT_EQ(Take(Parsed(inputs, ops), true).peak, kSize);
 }
 
+// Megatron's bias_dropout_fusion: whatever else stands there is a kernel of its own.
+TEST(PointwiseGroups, OfADropoutAndItsSumAlone) {
+  const std::string inputs = "%x: bf16[8,16] data, %r: bf16[8,16] data";
+  const std::string ops = R"(
+  %a: bf16[8,16] = Relu(%x)
+  %d: bf16[8,16], %m: bool[8,16] = Dropout(%a) {ratio=0.1}
+  %s: bf16[8,16] = Add(%r, %d)
+  %t: bf16[8,16] = Add(%s, %r)
+  %y: bf16[8,16] = Relu(%t)
+)";
+  EXPECT_THAT(Groups(inputs, ops, FusedOps::kDropoutSums), ElementsAre("[d] s"));
+  EXPECT_THAT(Groups(inputs, ops), ElementsAre("[a] [d] [s] [t] y"));
+}
+
 TEST(PointwiseGroups, ProductsAreKernelsOfTheirOwn) {
   EXPECT_THAT(Groups("%x: f32[8,8] data, %w: f32[8,8] parameter", R"(
   %a: f32[8,8] = Relu(%x)
@@ -195,11 +209,11 @@ TEST(PointwiseGroups, CopiesOfEightBitsMayBeKernelsOfTheirOwn) {
   %b: bf16[64,128,256] = Mul(%a, %x)
   %y: f8[64,128,256] = Cast(%b) {to="f8"})";
   EXPECT_THAT(Groups(kX, ops), ElementsAre("[a] [b] y"));
-  EXPECT_THAT(Groups(kX, ops, /*copies_apart=*/true), ElementsAre("[a] b"));
+  EXPECT_THAT(Groups(kX, ops, FusedOps::kAllButCopies), ElementsAre("[a] b"));
   const std::string wide = R"(
   %a: bf16[64,128,256] = Gelu(%x)
   %y: f32[64,128,256] = Cast(%a) {to="f32"})";
-  EXPECT_THAT(Groups(kX, wide, /*copies_apart=*/true), ElementsAre("[a] y"));
+  EXPECT_THAT(Groups(kX, wide, FusedOps::kAllButCopies), ElementsAre("[a] y"));
 }
 
 TEST(PointwiseGroups, NoWayLeadsBack) {

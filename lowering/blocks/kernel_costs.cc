@@ -56,7 +56,8 @@ cost_models::OpView KernelCosts::View(OpId op) {
           .attributes = function_.attributes(op),
           .operands = operands_,
           .results = results_,
-          .first_operand = operands.empty() ? nullptr : &function_.type(operands[0])};
+          .first_operand = operands.empty() ? nullptr : &function_.type(operands[0]),
+          .choice = &context_.kernels.choice};
 }
 
 }  // namespace orrery::lowering

@@ -40,8 +40,8 @@ bool IsView(const ir::Function& function, OpId op) {
 
 class GroupFinder {
  public:
-  GroupFinder(const ir::Function& function, const LocalTypes& local, bool copies_apart)
-      : function_(function), local_(local), copies_apart_(copies_apart) {
+  GroupFinder(const ir::Function& function, const LocalTypes& local, FusedOps fused)
+      : function_(function), local_(local), fused_(fused) {
     groups_.group.resize(function.op_limit(), PointwiseGroups::kAlone);
     groups_.inside.resize(function.value_limit(), 0);
     position_.resize(function.op_limit(), 0);
@@ -87,9 +87,10 @@ class GroupFinder {
   std::optional<Space> SpaceOf(OpId op) const {
     const auto operands = function_.operands(op);
     if (operands.empty() || function_.result_count(op) == 0) return std::nullopt;
+    if (fused_ == FusedOps::kDropoutSums && !IsOfDropoutSum(op)) return std::nullopt;
     const bool is_copy = function_.kind(op) == OpKind::kCast &&
                          local_.Of(function_.result(op)).dtype == ir::DType::kF8;
-    if (is_copy && copies_apart_) return std::nullopt;
+    if (is_copy && fused_ == FusedOps::kAllButCopies) return std::nullopt;
     const int64_t elements = ElementsOf(function_.result(op));
     const ir::Fusing fusing = ir::FusingOf(function_.kind(op));
     if (fusing == ir::Fusing::kNever) return std::nullopt;
@@ -97,6 +98,15 @@ class GroupFinder {
     const int64_t read = ElementsOf(operands[0]);
     if (elements <= 1 || !IsOverLast(op)) return std::nullopt;
     return Space{.elements = read, .row = read / elements};
+  }
+
+  // A dropout, or a sum of what one has left.
+  bool IsOfDropoutSum(OpId op) const {
+    if (function_.kind(op) != OpKind::kAdd) return function_.kind(op) == OpKind::kDropout;
+    return std::ranges::any_of(function_.operands(op), [&](ValueId operand) {
+      const OpId maker = function_.producer(operand);
+      return maker.valid() && function_.kind(maker) == OpKind::kDropout;
+    });
   }
 
   bool IsOverLast(OpId op) const {
@@ -276,7 +286,7 @@ class GroupFinder {
 
   const ir::Function& function_;
   const LocalTypes& local_;
-  const bool copies_apart_;
+  const FusedOps fused_;
   PointwiseGroups groups_;
   std::vector<Space> spaces_;                    // of groups
   IdTable<OpId, int32_t> position_;              // in the order
@@ -299,8 +309,8 @@ ValueId RootOf(const ir::Function& function, ValueId value) {
 }  // namespace pointwise_groups_cc
 
 PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local,
-                                    bool copies_apart) {
-  return pointwise_groups_cc::GroupFinder(function, local, copies_apart).Run();
+                                    FusedOps fused) {
+  return pointwise_groups_cc::GroupFinder(function, local, fused).Run();
 }
 
 std::vector<Bytes> TrafficOf(const std::vector<ir::OpId>& members, const ir::Function& function,

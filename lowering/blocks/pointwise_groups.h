@@ -25,6 +25,14 @@ struct PointwiseGroups {
   IdTable<ir::ValueId, char> inside;
 };
 
+/// Which element-wise ops software fuses: all that a compiler finds, or a dropout with the sum
+/// behind it, as Megatron has a kernel for (bias_dropout_fusion).
+enum class FusedOps : uint8_t {
+  kAll,
+  kAllButCopies,  // of 8 bits, which are kernels of their own (StackKernels::copies_apart)
+  kDropoutSums,
+};
+
 /// Puts ops into groups:
 ///
 ///  - A group has element-wise ops, whatever moves elements (Transpose, Concat, Pad), and
@@ -34,10 +42,8 @@ struct PointwiseGroups {
 ///  reduction, over as many rows. One of another size joins what nobody else reads: that is
 ///  computed where it is read.
 ///  - No way leads from a group through another kernel back into it; at most 64 ops are one kernel.
-///
-/// With `copies_apart`, 8-bit copies are kernels of their own (StackKernels::copies_apart).
 PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local,
-                                    bool copies_apart = false);
+                                    FusedOps fused = FusedOps::kAll);
 
 /// What each member of a group adds to the traffic of its kernel: what it reads from outside before
 /// any other member does, and what it makes for the outside.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cost_models/kernel_choice.h"
 #include "support/units.h"
 
 namespace orrery::lowering {
@@ -15,6 +16,8 @@ struct StackKernels {
   bool fuses_pointwise = false;
   /// But for copies of 8 bits, which are kernels of their own (TransformerEngine's).
   bool copies_apart = false;
+  /// Where they are not, a dropout and the sum behind it are one kernel all the same.
+  bool fuses_dropout_sums = false;
   /// Where products of weights' gradients add to the sums themselves (Megatron's gradient
   /// accumulation fusion), how much longer they take for it: a share of what a kernel takes that
   /// adds a gradient of 16 bits to a sum. 1: such kernels add.
@@ -35,6 +38,9 @@ struct StackKernels {
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);
+
+  /// Which kernels cost models price, and what these move besides.
+  cost_models::KernelChoice choice = {};
 
   friend bool operator==(const StackKernels&, const StackKernels&) = default;
 };

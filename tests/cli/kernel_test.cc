@@ -60,6 +60,9 @@ TEST(Kernel, WritesItsFigures) {
   EXPECT_GT(back["time_s"], causal["time_s"]);
   EXPECT_DOUBLE_EQ(causal["flops"], 2.0 * 2 * 16 * 4096 * 4096 * 128);
   EXPECT_DOUBLE_EQ(back["flops"], 5.0 * 2 * 16 * 4096 * 4096 * 128);
+  const nlohmann::json oldest =
+      Figures("--op attention --shape 2,16,4096,128 --device h100 --attention flash1");
+  EXPECT_GT(oldest["time_s"].get<double>(), 2.5 * causal["time_s"].get<double>());
   const nlohmann::json wide =
       Figures("--op attention --shape 2,16,4096,128 --device h100 --dtype f32");
   EXPECT_GT(wide["time_s"].get<double>(), 10 * causal["time_s"].get<double>());
@@ -77,7 +80,11 @@ TEST(Kernel, SaysWhatItWants) {
       {"--op conv --shape 1 --device h100", "--op 'conv': wanted matmul or attention"},
       {"--shape 1,2,3 --device abacus", "device 'abacus' is unknown; wanted one of"},
       {"--shape 1,2,3 --device h100 --dtype i32", "--dtype 'i32': wanted bf16"},
-      {"--shape 1,2,3 --device h100 --backward", "--backward, --all-keys: wanted with"}};
+      {"--shape 1,2,3 --device h100 --backward",
+       "--backward, --all-keys, --attention: wanted with"},
+      {"--shape 1,2,3 --device h100 --attention flash1", "--attention: wanted with"},
+      {"--op attention --shape 1,2,3,64 --device h100 --attention flash9",
+       "--attention 'flash9': wanted one of cudnn, flash3, flash2, flash1, triton"}};
   for (const auto& [flags, message] : wrong) {
     const Finished finished = Ask(flags);
     EXPECT_EQ(finished.code, 1) << flags;

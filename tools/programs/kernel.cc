@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "cluster/device.h"
 #include "cost_models/fused_attention.h"
+#include "cost_models/kernel_choice.h"
 #include "cost_models/kernels/attention_kernel.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
@@ -32,7 +34,7 @@ using cost_models::KernelRates;
 using Json = nlohmann::ordered_json;
 
 struct Flags {
-  std::string op = "matmul", shape, dtype = "bf16", device, json;
+  std::string op = "matmul", shape, dtype = "bf16", device, json, attention = "cudnn";
   bool backward = false, all_keys = false;
 };
 
@@ -42,6 +44,7 @@ struct Question {
   ir::DType dtype = ir::DType::kBF16;
   cluster::Device device;
   const KernelRates& rates;
+  cost_models::KernelChoice choice = {};
 };
 
 struct Answer {
@@ -80,6 +83,14 @@ absl::StatusOr<std::vector<int64_t>> ShapeOf(const std::string& text, size_t lea
   return absl::InvalidArgumentError(absl::StrCat("--shape '", text, "': wanted ", wanted,
                                                  ", each from 1 to ", kMost,
                                                  ", and together at most 1e17"));
+}
+
+absl::StatusOr<cost_models::AttentionClass> ClassOf(const std::string& name) {
+  const auto& names = cost_models::kAttentionClassNames;
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<cost_models::AttentionClass>(found - names.begin());
+  return absl::InvalidArgumentError(
+      absl::StrCat("--attention '", name, "': wanted one of ", absl::StrJoin(names, ", ")));
 }
 
 Answer PriceMatmul(const Question& question) {
@@ -145,14 +156,16 @@ absl::StatusOr<cost_models::FusedAttention> AttentionOf(const Question& question
     return cost_models::FusedAttentionOf({.kind = ir::OpKind::kAttention,
                                           .attributes = attributes,
                                           .operands = operands,
-                                          .results = outputs});
+                                          .results = outputs,
+                                          .choice = &question.choice});
   }
   const ir::TensorType* const inputs[] = {&q, &k, &k, outputs[0], outputs[1], outputs[0]};
   const ir::TensorType* const gradients[] = {&q, &k, &k};
   return cost_models::FusedAttentionOf({.kind = ir::OpKind::kAttentionGrad,
                                         .attributes = attributes,
                                         .operands = inputs,
-                                        .results = gradients});
+                                        .results = gradients,
+                                        .choice = &question.choice});
 }
 
 absl::StatusOr<Answer> PriceFlash(const Question& question, bool backward, bool all_keys) {
@@ -213,8 +226,10 @@ absl::Status Kernel(const Flags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--op '", flags.op, "': wanted matmul or attention"));
   }
-  if (matmul && (flags.backward || flags.all_keys)) {
-    return absl::InvalidArgumentError("--backward, --all-keys: wanted with --op attention alone");
+  const bool of_attention = flags.backward || flags.all_keys || flags.attention != "cudnn";
+  if (matmul && of_attention) {
+    return absl::InvalidArgumentError(
+        "--backward, --all-keys, --attention: wanted with --op attention alone");
   }
   const std::optional<ir::DType> dtype = ir::ParseDType(flags.dtype);
   if (!dtype.has_value() || !ir::IsFloat(*dtype)) {
@@ -226,10 +241,12 @@ absl::Status Kernel(const Flags& flags) {
       std::vector<int64_t> shape,
       matmul ? ShapeOf(flags.shape, 3, 4, "m,n,k or batch,m,n,k")
              : ShapeOf(flags.shape, 4, 5, "batch,heads,queries,width or those and keys"));
+  ORRERY_ASSIGN_OR_RETURN(const cost_models::AttentionClass attention, ClassOf(flags.attention));
   const Question question = {.shape = std::move(shape),
                              .dtype = *dtype,
                              .device = device,
-                             .rates = cost_models::KernelRatesOf(device.name)};
+                             .rates = cost_models::KernelRatesOf(device.name),
+                             .choice = {.attention = attention}};
   Answer answer;
   if (matmul) {
     answer = PriceMatmul(question);
@@ -258,7 +275,10 @@ int Main(int argc, char** argv) {
       "kind of device, as h100-80gb, or the beginning of its name, as h100")(
       "backward", po::bool_switch(&flags.backward), "of attention, its gradients")(
       "all-keys", po::bool_switch(&flags.all_keys), "of attention, without a causal mask")(
-      "json", po::value(&flags.json), "write the figures to this file");
+      "attention", po::value(&flags.attention)->default_value(flags.attention),
+      absl::StrCat("class of attention's kernel: ",
+                   absl::StrJoin(cost_models::kAttentionClassNames, ", "))
+          .c_str())("json", po::value(&flags.json), "write the figures to this file");
   return RunProgram(argc, argv, spec, [&] { return Kernel(flags); });
 }
 

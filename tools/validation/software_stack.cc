@@ -23,6 +23,11 @@ lowering::StackMemory MemoryOf(const SoftwareStack& stack, const StackUse& use) 
   return memory;
 }
 
+cost_models::ExtraTraffic TrafficOf(const SoftwareStack& stack, const StackUse& use) {
+  if (ir::SizeOf(use.dtype) > 2) return {};
+  return use.dtype == ir::DType::kF16 ? stack.fp16_traffic : stack.bf16_traffic;
+}
+
 }  // namespace
 }  // namespace software_stack_cc
 
@@ -41,14 +46,17 @@ absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, con
 
 void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::LoweringOptions& options) {
   options.stack_memory = software_stack_cc::MemoryOf(stack, use);
-  options.kernels = {.fuses_pointwise = stack.compiles,
-                     .copies_apart = stack.copies_apart,
-                     .sum_share = stack.sum_share,
-                     .pipelines_products = stack.pipelines_products,
-                     .gathers_ahead = stack.gathers_ahead,
-                     .bucket_parameters = stack.bucket_parameters,
-                     .bucket_parameters_a_rank = stack.bucket_parameters_a_rank,
-                     .launch = Duration::FromSeconds(stack.launch_us * 1e-6)};
+  options.kernels = {
+      .fuses_pointwise = stack.compiles,
+      .copies_apart = stack.copies_apart,
+      .fuses_dropout_sums = stack.fuses_dropout_sums,
+      .sum_share = stack.sum_share,
+      .pipelines_products = stack.pipelines_products,
+      .gathers_ahead = stack.gathers_ahead,
+      .bucket_parameters = stack.bucket_parameters,
+      .bucket_parameters_a_rank = stack.bucket_parameters_a_rank,
+      .launch = Duration::FromSeconds(stack.launch_us * 1e-6),
+      .choice = {.attention = stack.attention, .extra = software_stack_cc::TrafficOf(stack, use)}};
 }
 
 absl::Status SetStack(absl::string_view stack, const StackUse& use,

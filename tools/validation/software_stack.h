@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "cost_models/kernel_choice.h"
 #include "ir/function.h"
 #include "ir/type.h"
 #include "lowering/blocks/stack_memory.h"
@@ -31,11 +32,15 @@ struct SoftwareStack {
   double split_loss = 0;            // instead of `loss` where logits are split over ranks
   bool compiles = false;            // element-wise kernels into one: StackKernels::fuses_pointwise
   bool copies_apart = false;        // StackKernels::copies_apart
+  bool fuses_dropout_sums = false;  // StackKernels::fuses_dropout_sums
   double sum_share = 1;             // StackKernels::sum_share
   bool pipelines_products = false;  // StackKernels::pipelines_products
   bool gathers_ahead = false;       // StackKernels::gathers_ahead
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
   double launch_us = 0;  // of the host, a kernel: StackKernels::launch
+  cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
+  /// That kernels move besides what ops must, by the type of parameters.
+  cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};
 };
 
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;

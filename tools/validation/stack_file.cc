@@ -1,5 +1,6 @@
 #include "tools/validation/stack_file.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <variant>
@@ -29,6 +30,7 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"split_loss", &SoftwareStack::split_loss},
     {"compiles", &SoftwareStack::compiles},
     {"copies_apart", &SoftwareStack::copies_apart},
+    {"fuses_dropout_sums", &SoftwareStack::fuses_dropout_sums},
     {"sum_share", &SoftwareStack::sum_share, 1},
     {"pipelines_products", &SoftwareStack::pipelines_products},
     {"gathers_ahead", &SoftwareStack::gathers_ahead},
@@ -44,12 +46,25 @@ constexpr Figure<lowering::StackMemory> kMemoryFigures[] = {
     {"sent", &lowering::StackMemory::sent, 1e3},
 };
 
-struct MemoryOfType {
-  absl::string_view key;
-  lowering::StackMemory SoftwareStack::*field;
+constexpr Figure<cost_models::ExtraTraffic> kTrafficFigures[] = {
+    {"gradient_sum", &cost_models::ExtraTraffic::gradient_sum, 1e3},
+    {"update", &cost_models::ExtraTraffic::update, 1e3},
+    {"loss", &cost_models::ExtraTraffic::loss, 1e3},
+    {"loss_gradient", &cost_models::ExtraTraffic::loss_gradient, 1e3},
+    {"activation", &cost_models::ExtraTraffic::activation, 1e3},
 };
-constexpr MemoryOfType kMemories[] = {{"fp16", &SoftwareStack::fp16},
-                                      {"bf16", &SoftwareStack::bf16}};
+
+// Objects of figures, by the type of parameters.
+template <typename Struct>
+struct OfType {
+  absl::string_view key;
+  Struct SoftwareStack::*field;
+};
+constexpr OfType<lowering::StackMemory> kMemories[] = {{"fp16", &SoftwareStack::fp16},
+                                                       {"bf16", &SoftwareStack::bf16}};
+constexpr OfType<cost_models::ExtraTraffic> kTraffics[] = {
+    {"fp16_traffic", &SoftwareStack::fp16_traffic}, {"bf16_traffic", &SoftwareStack::bf16_traffic}};
+constexpr absl::string_view kAttention = "attention";
 
 absl::Status Wanted(const std::string& where, const Json& found, absl::string_view wanted) {
   return absl::InvalidArgumentError(
@@ -94,32 +109,48 @@ std::string Keys(const Figures& figures) {
                        [](std::string* out, const auto& each) { absl::StrAppend(out, each.key); });
 }
 
-absl::Status SetMemory(const Json& object, const std::string& where, lowering::StackMemory& into) {
-  if (!object.is_object())
-    return Wanted(where, object, absl::StrCat("{", Keys(kMemoryFigures), "}"));
+template <typename Struct, size_t kCount>
+absl::Status SetObject(const Json& object, const Figure<Struct> (&figures)[kCount],
+                       const std::string& where, Struct& into) {
+  if (!object.is_object()) return Wanted(where, object, absl::StrCat("{", Keys(figures), "}"));
   for (const auto& [key, value] : object.items()) {
-    const Figure<lowering::StackMemory>* const figure = Find(kMemoryFigures, key);
+    const Figure<Struct>* const figure = Find(figures, key);
     if (figure == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(where, ": found '", key.substr(0, 60),
-                                                     "'; wanted one of ", Keys(kMemoryFigures)));
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, ": found '", key.substr(0, 60), "'; wanted one of ", Keys(figures)));
     }
     ORRERY_RETURN_IF_ERROR(Set(*figure, value, absl::StrCat(where, ".", key), into));
   }
   return absl::OkStatus();
 }
 
+absl::Status SetAttention(const Json& value, const std::string& where, SoftwareStack& stack) {
+  const auto& names = cost_models::kAttentionClassNames;
+  const std::string name = value.is_string() ? value.get<std::string>() : "";
+  const auto* const found = std::ranges::find(names, name);
+  if (found == names.end()) {
+    return Wanted(where, value, absl::StrCat("one of ", absl::StrJoin(names, ", ")));
+  }
+  stack.attention = static_cast<cost_models::AttentionClass>(found - names.begin());
+  return absl::OkStatus();
+}
+
 absl::Status SetKey(const std::string& key, const Json& value, const std::string& path,
                     SoftwareStack& stack) {
   const std::string where = absl::StrCat(path, ": ", key.substr(0, 60));
-  if (const MemoryOfType* const memory = Find(kMemories, key); memory != nullptr) {
-    return SetMemory(value, where, stack.*memory->field);
+  if (key == kAttention) return SetAttention(value, where, stack);
+  if (const auto* const memory = Find(kMemories, key); memory != nullptr) {
+    return SetObject(value, kMemoryFigures, where, stack.*memory->field);
+  }
+  if (const auto* const traffic = Find(kTraffics, key); traffic != nullptr) {
+    return SetObject(value, kTrafficFigures, where, stack.*traffic->field);
   }
   if (const Figure<SoftwareStack>* const figure = Find(kFigures, key); figure != nullptr) {
     return Set(*figure, value, where, stack);
   }
-  return absl::InvalidArgumentError(absl::StrCat(path, ": found '", key.substr(0, 60),
-                                                 "'; wanted one of like, ", Keys(kMemories), ", ",
-                                                 Keys(kFigures)));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": found '", key.substr(0, 60), "'; wanted one of like, ", Keys(kMemories),
+                   ", ", Keys(kTraffics), ", ", kAttention, ", ", Keys(kFigures)));
 }
 
 absl::StatusOr<SoftwareStack> OfName(absl::string_view name) {
@@ -169,9 +200,14 @@ std::string StackText(const SoftwareStack& stack) {
   using namespace stack_file_cc;  // NOLINT(google-build-using-namespace): this file's own
   Json object = Json::object();
   object["like"] = "ideal";
-  for (const MemoryOfType& memory : kMemories) {
+  for (const auto& memory : kMemories) {
     object[std::string(memory.key)] = JsonOf(stack.*memory.field, kMemoryFigures);
   }
+  for (const auto& traffic : kTraffics) {
+    object[std::string(traffic.key)] = JsonOf(stack.*traffic.field, kTrafficFigures);
+  }
+  object[std::string(kAttention)] =
+      cost_models::kAttentionClassNames[static_cast<size_t>(stack.attention)];
   object.update(JsonOf(stack, kFigures));
   return object.dump(2) + "\n";
 }

@@ -18,14 +18,18 @@ std::string Error(const std::string& text) {
 TEST(StackFile, SaysWhatDiffers) {
   const SoftwareStack stack =
       ParseStack(R"({"like": "nemo", "launch_us": 2.5, "gathers_ahead": false,
-                     "bucket_parameters": 1000, "fp16": {"loss": 8}})",
+                     "bucket_parameters": 1000, "fp16": {"loss": 8},
+                     "attention": "flash2", "bf16_traffic": {"update": 9}})",
                  "mine.json")
           .value();
-  const SoftwareStack& nemo = *FindStack("nemo");
+  const SoftwareStack nemo = FindStack("nemo").value();
   EXPECT_EQ(stack.launch_us, 2.5);
   EXPECT_FALSE(stack.gathers_ahead);
   EXPECT_EQ(stack.bucket_parameters, 1000);
   EXPECT_EQ(stack.fp16.loss, 8);
+  EXPECT_EQ(stack.attention, cost_models::AttentionClass::kFlash2);
+  EXPECT_EQ(stack.bf16_traffic.update, 9);
+  EXPECT_EQ(stack.bf16_traffic.loss, nemo.bf16_traffic.loss);
   EXPECT_EQ(stack.fp16.gradient, nemo.fp16.gradient);
   EXPECT_TRUE(stack.pipelines_products);
   EXPECT_EQ(ParseStack("{}", "mine.json")->fp16, FindStack("ideal")->fp16);
@@ -53,8 +57,10 @@ TEST(StackFile, SaysWhatIsWrong) {
   EXPECT_THAT(Error(R"({"like": "abacus"})"),
               HasSubstr("mine.json: like: there is no stack 'abacus'; wanted one of ideal, "));
   EXPECT_THAT(Error(R"({"like": 3})"), HasSubstr("mine.json: like: found 3; wanted ideal, "));
-  EXPECT_THAT(Error(R"({"lunch_us": 3})"),
-              HasSubstr("mine.json: found 'lunch_us'; wanted one of like, fp16, bf16, split_loss"));
+  EXPECT_THAT(
+      Error(R"({"lunch_us": 3})"),
+      HasSubstr("mine.json: found 'lunch_us'; wanted one of like, fp16, bf16, fp16_traffic, "
+                "bf16_traffic, attention, split_loss"));
   EXPECT_EQ(Error(R"({"launch_us": "3"})"),
             "mine.json: launch_us: found \"3\"; wanted a number from 0 to 1e+06");
   EXPECT_EQ(Error(R"({"launch_us": -1})"),
@@ -70,6 +76,11 @@ TEST(StackFile, SaysWhatIsWrong) {
             "mine.json: bf16: found 4; wanted {gradient, loss, update, sent}");
   EXPECT_EQ(Error(R"({"bf16": {"los": 4}})"),
             "mine.json: bf16: found 'los'; wanted one of gradient, loss, update, sent");
+  EXPECT_EQ(Error(R"({"attention": "flash9"})"),
+            "mine.json: attention: found \"flash9\"; wanted one of cudnn, flash3, flash2, flash1, "
+            "triton");
+  EXPECT_EQ(Error(R"({"bf16_traffic": {"loss": -4}})"),
+            "mine.json: bf16_traffic.loss: found -4; wanted a number from 0 to 1000");
   EXPECT_THAT(std::string(FindStack("no such.json").status().message()), HasSubstr("no such.json"));
   EXPECT_THAT(std::string(FindStack("abacus").status().message()),
               HasSubstr("or a file that ends in .json"));

@@ -181,6 +181,8 @@ TEST(StepSetup, TakesTypesByHowTheyBegin) {
   EXPECT_EQ(type("amp_fp8"), StepDType::kF8Mixed);
   EXPECT_EQ(type("amp_bf16"), StepDType::kBF16);
   EXPECT_EQ(type("float8 rowwise"), StepDType::kF8Mixed);
+  EXPECT_EQ(type("amp_bf16"), StepDType::kBF16);
+  EXPECT_EQ(type("amp_fp8"), StepDType::kF8Mixed);
 }
 
 TEST(StepSetup, RecomputesWhatTheRowSays) {

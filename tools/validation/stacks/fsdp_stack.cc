@@ -5,6 +5,13 @@
 // and that of the logits: 12 bytes, beside the room of the logits of 16 bits, which the step has.
 // That of split logits (torch.distributed.tensor, _nll_loss_and_log_softmax_backward) holds two
 // more on the way: 20.
+//
+// Kernels are those of MosaicML's LLM Foundry: FlashAttention in Triton (attn_impl: triton) and a
+// fused loss (flash-attn's, no more traffic than the op's). Two metrics of each microbatch
+// (LanguageCrossEntropy and LanguagePerplexity, composer/metrics/nlp.py) compute it again, eagerly:
+// logits to fp32 (6) and log_softmax, which reads thrice (16). Its AdamW (Composer's
+// DecoupledAdamW) is a kernel an operation, 88 bytes a parameter, beside the norm (4) and clipping
+// (8); the op has 30. Activations are kernels of their own (4).
 
 namespace orrery::tools {
 
@@ -13,6 +20,9 @@ extern constinit const SoftwareStack kFsdpStack = {
     .fp16 = {.loss = 12},
     .bf16 = {.loss = 12},
     .split_loss = 20,
+    .attention = cost_models::AttentionClass::kTriton,
+    .fp16_traffic = {.update = 70, .loss = 44, .activation = 4},
+    .bf16_traffic = {.update = 70, .loss = 44, .activation = 4},
 };
 
 }  // namespace orrery::tools

@@ -11,7 +11,11 @@ extern constinit const SoftwareStack kMegatronDeepspeedStack = {
     .fp16 = kMegatronMemory.fp16,
     .bf16 = kMegatronMemory.bf16,
     .split_loss = kMegatronMemory.split_loss,
+    .fuses_dropout_sums = true,
     .launch_us = 60,
+    .attention = cost_models::AttentionClass::kFlash1,
+    .fp16_traffic = kMegatronFp16Traffic,
+    .bf16_traffic = kMegatronBf16Traffic,
 };
 
 }  // namespace orrery::tools

@@ -16,6 +16,18 @@ inline constexpr SoftwareStack kMegatronMemory = {
     .split_loss = 8,
 };
 
+/// What its kernels move besides what ops must, in bytes. Loss (core/tensor_parallel/
+/// cross_entropy.py): logits to fp32 (2 + 4), their maximum (4), subtracted (8), exponentials (8),
+/// their sum (4), divided (8), of which the op has the first 2; backward the softmax times the
+/// gradient (8), to 16 bits (6), of which it has 4. Update (optimizer/): the norm (4), clipping
+/// (8), Adam in fp32 and the copy to 16 bits (34, where the op has 30), zeroing of gradients (2 or
+/// 4); with fp16 the copy of gradients to fp32 (6) and unscaling (8). GELU with its bias is a
+/// kernel of its own (4).
+inline constexpr cost_models::ExtraTraffic kMegatronFp16Traffic = {
+    .update = 32, .loss = 36, .loss_gradient = 10, .activation = 4};
+inline constexpr cost_models::ExtraTraffic kMegatronBf16Traffic = {
+    .update = 20, .loss = 36, .loss_gradient = 10, .activation = 4};
+
 }  // namespace orrery::tools
 
 #endif  // ORRERY_TOOLS_VALIDATION_STACKS_MEGATRON_MEMORY_H_

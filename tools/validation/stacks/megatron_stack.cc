@@ -7,6 +7,9 @@ extern constinit const SoftwareStack kMegatronStack = {
     .fp16 = kMegatronMemory.fp16,
     .bf16 = kMegatronMemory.bf16,
     .split_loss = kMegatronMemory.split_loss,
+    .fuses_dropout_sums = true,
+    .fp16_traffic = kMegatronFp16Traffic,
+    .bf16_traffic = kMegatronBf16Traffic,
 };
 
 }  // namespace orrery::tools

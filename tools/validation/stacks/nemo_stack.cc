@@ -5,9 +5,21 @@
 // products of weights' gradients add to fp32 sums (gradient_accumulation_fusion); gathers and sums
 // over tensor-parallel ranks go on under products (tp_comm_overlap); the distributed optimizer
 // gathers parameters beside forward, and reduces gradients in buckets of
-// distributed_data_parallel.py. Memory as of Megatron.
+// distributed_data_parallel.py. Memory as of Megatron. Its loss is TransformerEngine's
+// (cross_entropy_fusion_impl: te), which reads logits twice forward and writes their gradient over
+// them (6, of which the op has 2). The update is Megatron's of bf16, and GELU is a kernel of its
+// own.
 
 namespace orrery::tools {
+
+namespace nemo_stack_cc {
+namespace {
+
+constexpr cost_models::ExtraTraffic kNemoTraffic = {
+    .update = kMegatronBf16Traffic.update, .loss = 4, .activation = 4};
+
+}  // namespace
+}  // namespace nemo_stack_cc
 
 extern constinit const SoftwareStack kNemoStack = {
     .name = "nemo",
@@ -21,6 +33,8 @@ extern constinit const SoftwareStack kNemoStack = {
     .gathers_ahead = true,
     .bucket_parameters = 40'000'000,
     .bucket_parameters_a_rank = 1'000'000,
+    .fp16_traffic = nemo_stack_cc::kNemoTraffic,
+    .bf16_traffic = nemo_stack_cc::kNemoTraffic,
 };
 
 }  // namespace orrery::tools

@@ -1,0 +1,50 @@
+#ifndef ORRERY_COST_MODELS_KERNEL_CHOICE_H_
+#define ORRERY_COST_MODELS_KERNEL_CHOICE_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+// What software makes of ops, where it is not the op that decides: which kernels it has, and what
+// these move besides. An OpView carries it, so that cost models stay without state.
+
+namespace orrery::cost_models {
+
+/// Kernels of fused attention, by what their speed follows from.
+enum class AttentionClass : uint8_t {
+  kCudnn,   // cuDNN's, as TransformerEngine calls them
+  kFlash3,  // Shah et al. (2024), for Hopper; other devices run FlashAttention 2
+  kFlash2,  // Dao (2023)
+  kFlash1,  // Dao et al. (2022): blocks over batch and heads alone
+  kTriton,  // its first port to Triton, which MPT used: blocks over queries, too
+};
+
+/// Of each class its name, as on the command line: cudnn, flash3, flash2, flash1, triton.
+inline constexpr std::array<absl::string_view, 5> kAttentionClassNames = {
+    "cudnn", "flash3", "flash2", "flash1", "triton"};
+
+/// Bytes that software moves besides what an op itself must, an element of 16 bits.
+struct ExtraTraffic {
+  double gradient_sum = 0;   // of a gradient, to sum it up over microbatches
+  double update = 0;         // of a parameter: norm, clipping, copies, zeroing, split kernels
+  double loss = 0;           // of a logit, forward
+  double loss_gradient = 0;  // and backward
+  /// Of what a product's activation is applied to, forward: where this is a kernel of its own and
+  /// no part of the product, it reads and writes.
+  double activation = 0;
+
+  friend bool operator==(const ExtraTraffic&, const ExtraTraffic&) = default;
+};
+
+/// All that software decides of an op's kernels.
+struct KernelChoice {
+  AttentionClass attention = AttentionClass::kCudnn;
+  ExtraTraffic extra = {};
+
+  friend bool operator==(const KernelChoice&, const KernelChoice&) = default;
+};
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_KERNEL_CHOICE_H_

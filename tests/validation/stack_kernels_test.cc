@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "search/evaluate.h"
+#include "tools/flags.h"
+#include "tools/validation/software_stack.h"
+
+// Which kernels stacks have, and what these move besides.
+
+namespace orrery::tools {
+namespace stack_kernels_test_cc {
+namespace {
+
+using cost_models::AttentionClass;
+using ir::DType;
+
+cost_models::KernelChoice ChoiceOf(const std::string& stack, DType dtype) {
+  lowering::LoweringOptions options;
+  EXPECT_TRUE(SetStack(stack, {.dtype = dtype}, options).ok()) << stack;
+  return options.kernels.choice;
+}
+
+double SecondsOf(const std::string& stack, bool flash, DType dtype = DType::kBF16) {
+  ModelFlags flags;
+  flags.model = std::string("gpt:layers=4,hidden=4096,heads=32,seq=4096,vocab=512,flash=") +
+                (flash ? "1" : "0");
+  flags.batch_size = 8;
+  flags.cluster = "dgx-a100:1";
+  flags.memory_limit = "none";
+  flags.cost_model = "kernels";
+  const transforms::ParallelPlan plan = {
+      .microbatches = 8,
+      .dtype = dtype == DType::kF16 ? transforms::StepDType::kF16 : transforms::StepDType::kBF16};
+  search::Setting setting = MakeSetting(flags, plan).value();
+  EXPECT_TRUE(SetStack(stack, StackUseOf(setting.step), setting.lowering).ok());
+  setting.lowering.stack_memory = {};
+  return search::Play(setting, plan).value().report.step_time.seconds();
+}
+
+TEST(StackKernels, AreOfTheStackAndTheType) {
+  EXPECT_EQ(ChoiceOf("ideal", DType::kBF16), cost_models::KernelChoice());
+  EXPECT_EQ(ChoiceOf("nemo", DType::kBF16).attention, AttentionClass::kCudnn);
+  EXPECT_EQ(ChoiceOf("torchtitan", DType::kBF16).attention, AttentionClass::kFlash2);
+  EXPECT_EQ(ChoiceOf("deepspeed", DType::kBF16).attention, AttentionClass::kFlash1);
+  EXPECT_EQ(ChoiceOf("fsdp", DType::kBF16).attention, AttentionClass::kTriton);
+  EXPECT_EQ(ChoiceOf("deepspeed", DType::kBF16).extra.gradient_sum, 12);
+  EXPECT_EQ(ChoiceOf("deepspeed", DType::kF16).extra.gradient_sum, 0);
+  EXPECT_GT(ChoiceOf("megatron", DType::kF16).extra.update,
+            ChoiceOf("megatron", DType::kBF16).extra.update);
+  for (const SoftwareStack* stack : AllSoftwareStacks()) {
+    EXPECT_EQ(ChoiceOf(std::string(stack->name), DType::kF32).extra, cost_models::ExtraTraffic())
+        << stack->name;
+  }
+}
+
+// A step takes what its kernels take, whoever asks: `simulate --stack` and `validate` set the same.
+TEST(StackKernels, DecideHowLongAStepTakes) {
+  const double ideal = SecondsOf("ideal", true);
+  EXPECT_GT(SecondsOf("fsdp", true), 1.03 * ideal);
+  EXPECT_GT(SecondsOf("megatron", true), ideal);
+  // Sums of seven of eight microbatches, 12 bytes a parameter more in bf16.
+  const double extra = SecondsOf("deepspeed", false) - SecondsOf("megatron", false);
+  const double parameters = 4.0 * 12 * 4096 * 4096;
+  EXPECT_NEAR(extra, 7 * 12 * parameters / (2.0e12 * 0.812), 0.25 * extra);
+}
+
+}  // namespace
+}  // namespace stack_kernels_test_cc
+}  // namespace orrery::tools
