@@ -115,8 +115,8 @@ def recomputation_takes_time(programs: Programs, case: Case, dice: Dice) -> str 
 def recomputation_saves_memory(programs: Programs, case: Case, dice: Dice) -> str | None:
     """What is computed again needs no more memory than what is kept, all else being equal.
 
-    Where backwards are parted, or two pipelines meet, it lives on between the parts. Stages that are
-    cut by cost are others where other things are computed.
+    Where backwards are parted, or two pipelines meet, it lives on between the parts. Stages that
+    are cut by cost are others where other things are computed.
     """
     if not case.get("split-at") and not case.get("layers-per-stage"):
         case = case.having(stages_by="layers")

@@ -24,10 +24,11 @@ def utilization_is_told(programs: Programs, case: Case, dice: Dice) -> str | Non
 
 @law
 def something_is_trained(programs: Programs, case: Case, dice: Dice) -> str | None:
-    """A file all of whose weights are frozen, or data, is no training step, and none is reported."""
+    """A file whose weights are frozen, or data, is no training step, and none is reported."""
     model, batch, symbol = dice.one(*[file for file in FILES if file[0].endswith(".onnx")])
-    flags = (("dp", "2"), ("memory-limit", "none")) + ((("symbol", f"{symbol}={batch}"),) if symbol else ())
-    case = Case(model, batch, case.cluster, flags)
+    case = Case(model, batch, case.cluster, (("memory-limit", "none"),))
+    if symbol:
+        case = case.having(symbol=f"{symbol}={batch}")
     programs.ask(case)
     try:
         none = programs.ask(case.having(**{dice.one("freeze", "data"): "."}))

@@ -12,8 +12,8 @@ from invariants import ROOT, shrink, verdict  # noqa: E402
 
 BIN = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else ROOT / "build" / "bin"
 
-# Calls the real program, and changes what it is told and what it reports where its command line says
-# so: its words, the report, what it says, and the rows of a search.
+# Calls the real program, and changes what it is told and what it reports where its command line
+# says so: its words, the report, what it says, and the rows of a search.
 PROGRAM = """#!/usr/bin/env -S python3 -S
 import json, pathlib, re, subprocess, sys
 name = pathlib.Path(sys.argv[0]).name
@@ -64,7 +64,7 @@ FORGETS = {"words": """at = [i for i, word in enumerate(words) if word in ("--fr
 SPLITS = {"text": """text += chr(10) + "  hp splits   mlp: batch" + chr(10)"""}
 FIRST = {"text": r"""text = re.sub(r"(hp .*\n +\d+ +)\d+", r"\g<1>8", text)"""}
 
-# Each law, what command lines are told something wrong, and what: of the report, or of one of HOOKS.
+# Each law, what command lines are told something wrong, and what: the report, or one of HOOKS.
 BROKEN = {
     "more_memory": (GPT, "--memory-limit none", SLOWER),
     "faster_links": (GPT, "@50GB/s", SLOWER),
@@ -93,7 +93,9 @@ BROKEN = {
     "batch_is_for_dp": (GPT.having(hp=2), "--hp", SPLITS),
     "less_is_split_of_equals": (GPT, "--hp", FIRST),
     "pattern_is_tried": (GPT.having(hp=2), "--sharding megatron", FASTER),
-    "experts_are_split_evenly": (MOE, "--ep 2", 'report["devices"][0]["memory"]["parameters"] += 4'),
+    "experts_are_split_evenly": (
+        MOE, "--ep 2", 'report["devices"][0]["memory"]["parameters"] += 4',
+    ),
 }  # fmt: skip
 
 
