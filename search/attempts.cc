@@ -12,7 +12,6 @@ namespace orrery::search {
 namespace attempts_cc {
 namespace {
 
-using transforms::AutoShardReport;
 using transforms::ContextAttention;
 using transforms::SequenceParallel;
 
@@ -174,13 +173,13 @@ class Portfolio {
   absl::Status TryWithLess() {
     constexpr double kDear = 1e6;  // times what the cheapest costs
     const Played fastest = *of_.fastest;
-    const AutoShardReport cheapest = fastest.facts.report;
-    if (cheapest.memory <= 0 || cheapest.seconds <= 0) return absl::OkStatus();
+    const double seconds = fastest.facts.report.seconds, memory = fastest.facts.memory;
+    if (memory <= 0 || seconds <= 0) return absl::OkStatus();
     Way way = fastest.way;
-    way.memory_price = kDear * cheapest.seconds / cheapest.memory;
+    way.memory_price = kDear * seconds / memory;
     ORRERY_RETURN_IF_ERROR(Try(way));
-    const double saved = cheapest.memory - facts_.report.memory;
-    const double lost = facts_.report.seconds - cheapest.seconds;
+    const double saved = memory - facts_.memory;
+    const double lost = facts_.report.seconds - seconds;
     if (saved <= 0 || lost <= 0) return absl::OkStatus();
     way.memory_price = lost / saved;
     return Try(way);

@@ -184,13 +184,18 @@ transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
   return context;
 }
 
-void WayFacts::Add(const simulator::Report& run) {
+void WayFacts::Add(Duration time, Bytes run_peak) {
   const bool first = fastest == Duration();
-  if (first || run.step_time < fastest) {
-    fastest = run.step_time;
-    peak = run.peak_memory;
+  if (first || time < fastest) {
+    fastest = time;
+    peak = run_peak;
   }
-  least_peak = first ? run.peak_memory : std::min(least_peak, run.peak_memory);
+  least_peak = first ? run_peak : std::min(least_peak, run_peak);
+}
+
+void WayFacts::Add(const WayFacts& part) {
+  Add(part.fastest, part.peak);
+  least_peak = std::min(least_peak, part.least_peak);
 }
 
 absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts) {
@@ -234,10 +239,20 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
       .batch_lost = setting_.notes.batch_lost};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
   WayFacts* known = nullptr;
+  uint64_t choice = 0;
+  asked_.clear();
   if (facts != nullptr) {
+    const bool whole = slices.size() == 1 && slices.front().empty();
+    if (whole) {
+      context.stages.wants = [&](const std::vector<size_t>& begins) {
+        return WantsCut({choice, gathers, begins}, way, *facts);
+      };
+    }
     context.alternative.wants = [&](const transforms::AutoShardReport& report) {
-      const auto [found, is_new] =
-          played_.try_emplace({report.choice, gathers, way.stage_limit.count()}, WayFacts{report});
+      choice = report.choice;
+      const double memory = gathers ? report.in_parts : report.memory;
+      const auto [found, is_new] = played_.try_emplace(
+          {report.choice, gathers, way.stage_limit.count()}, WayFacts{report, memory});
       known = &found->second;
       *facts = *known;
       return is_new;
@@ -250,6 +265,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
     absl::StatusOr<Run> run = PlayCuts(plan, context, facts);
     context.alternative.wants = {};  // of all lists
     if (!run.ok()) {
+      if (known != nullptr) *known = *facts;
       if (best.has_value() && AsInfeasible(run.status()).has_value()) continue;
       return run;
     }
@@ -259,14 +275,30 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
   return *std::move(best);
 }
 
+// What is known of it counts all the same.
+bool PlanPlayer::WantsCut(CutKey cut, const Way& way, WayFacts& facts) {
+  const auto known = cuts_.find(cut);
+  if (way.stage_limit > Bytes(0) && known != cuts_.end()) {
+    facts.Add(known->second);
+    return false;
+  }
+  asked_.push_back(std::move(cut));
+  return true;
+}
+
 absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
                                          const transforms::PlanContext& context, WayFacts* facts) {
   ORRERY_ASSIGN_OR_RETURN(std::vector<transforms::PipelinedStep> steps,
                           transforms::ParallelTransformWays(step(), plan, context));
   std::vector<Run> runs;
   std::vector<PlayedCut> cuts;
-  for (transforms::PipelinedStep& cut : steps) {
-    absl::StatusOr<Run> run = PlayOrders(plan, cut, facts);
+  const bool all = asked_.size() == steps.size();  // none was infeasible
+  for (size_t i = 0; i < steps.size(); ++i) {
+    transforms::PipelinedStep& cut = steps[i];
+    WayFacts of_cut;
+    absl::StatusOr<Run> run = PlayOrders(plan, cut, of_cut);
+    if (run.ok() && facts != nullptr) facts->Add(of_cut);
+    if (run.ok() && all) cuts_.insert_or_assign(asked_[i], of_cut);
     if (!run.ok()) {
       if (!runs.empty() && AsInfeasible(run.status()).has_value()) continue;
       return run;
@@ -283,16 +315,16 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
 // Orders that are made for the stages as they are, on average, may be the worse ones where stages
 // are not alike, or gradients are reduced meanwhile.
 absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
-                                           const transforms::PipelinedStep& step, WayFacts* facts) {
+                                           const transforms::PipelinedStep& step, WayFacts& facts) {
   ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(plan, step, schedule_));
-  if (facts != nullptr) facts->Add(run.report);
+  facts.Add(run.report.step_time, run.report.peak_memory);
   const bool open =
       schedule_.weighs_durations && schedule_.given == nullptr && !schedule_.asynchronous;
   if (!open || plan_player_cc::HasOrders(run, ranks_)) return run;
   transforms::PipelineSchedule of_unit_times = schedule_;
   of_unit_times.given = &ranks_.orders;
   ORRERY_ASSIGN_OR_RETURN(Run other, PlayStep(plan, step, of_unit_times));
-  if (facts != nullptr) facts->Add(other.report);
+  facts.Add(other.report.step_time, other.report.peak_memory);
   return IsBetter(other.report, run.report) ? std::move(other) : std::move(run);
 }
 

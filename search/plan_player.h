@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -39,12 +40,14 @@ bool IsBetter(const simulator::Report& a, const simulator::Report& b);
 /// What is known of a way once it is played, whatever memory there is.
 struct WayFacts {
   transforms::AutoShardReport report = {};  // of the choice of shardings, if it was by cost
+  double memory = 0;                        // bytes that it keeps, by its prices
   Duration fastest = {};                    // of its runs
   Bytes peak = {};                          // of that one
   Bytes least_peak = {};                    // of any
 
-  /// Counts one of its runs.
-  void Add(const simulator::Report& run);
+  /// Counts one of its runs; what is known of several.
+  void Add(Duration time, Bytes run_peak);
+  void Add(const WayFacts& part);
 };
 
 /// How much plays may do, counted alike on every machine: tasks simulated, ops parallelized, and
@@ -89,14 +92,19 @@ class PlanPlayer {
   bool weighs_stages() const;
 
  private:
+  // Which shardings, with what is gathered kept in parts or not, and where stages begin. Within a
+  // limit of stages such a cut is not played again: it would have been taken, had it been better.
+  using CutKey = std::tuple<uint64_t, bool, std::vector<size_t>>;
+
   absl::StatusOr<Run> PlayOnce(const Way& way, WayFacts* facts);
+  bool WantsCut(CutKey cut, const Way& way, WayFacts& facts);
   void Count(int64_t solved, int64_t tasks);
   absl::Status SplitBackward();
   transforms::StageContext StagesOf(const Way& way) const;
   absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan, const transforms::PlanContext& context,
                                WayFacts* facts);
   absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan, const transforms::PipelinedStep& step,
-                                 WayFacts* facts);
+                                 WayFacts& facts);
   absl::StatusOr<Run> PlayStep(const ParallelPlan& plan, const transforms::PipelinedStep& step,
                                const transforms::PipelineSchedule& schedule);
   const ir::Function& step() const {
@@ -115,6 +123,8 @@ class PlanPlayer {
   // Which shardings, with what is gathered kept in parts or not, limit of stages.
   using PlayedKey = std::tuple<uint64_t, bool, int64_t>;
   std::map<PlayedKey, WayFacts> played_;
+  std::map<CutKey, WayFacts> cuts_;
+  std::vector<CutKey> asked_;  // of the last way
   transforms::ShardingMemo shardings_;
   PlayBudget* const budget_ = nullptr;
   int64_t work_ = 0, tasks_ = 0;

@@ -93,6 +93,20 @@ TEST(PlanPlayer, ForgetsTheFactsOfTheWayBefore) {
   EXPECT_EQ(facts.report.memory, 0);
 }
 
+// Stages that need the least memory are of those that were played already: they would have been
+// taken, had they been better.
+TEST(PlanPlayer, PlaysNoCutTwiceForLessMemory) {
+  const Setting setting = MlpSetting();
+  const ParallelPlan plan = {.hp = 2, .pp = 2, .microbatches = 2};
+  PlanPlayer player(setting, plan);
+  ASSERT_TRUE(player.Prepare().ok());
+  WayFacts all, least;
+  ASSERT_TRUE(player.Play({}, &all).ok());
+  const auto again = player.Play({.stage_limit = Bytes(1)}, &least);
+  EXPECT_TRUE(absl::IsCancelled(again.status())) << again.status();
+  EXPECT_EQ(least.least_peak, all.least_peak);
+}
+
 // One player plays ways in any order: what it keeps is the same for all.
 TEST(Play, OfOneWayDoesNotDependOnThoseBefore) {
   const Setting setting = MlpSetting();

@@ -1,6 +1,7 @@
 #include "transforms/parallel.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "support/check.h"
@@ -54,6 +55,8 @@ absl::StatusOr<std::vector<PipelinedStep>> ParallelTransformWays(const ir::Funct
   const parallel_cc::Stages all = AllStepStages();
   ORRERY_RETURN_IF_ERROR(parallel_cc::Run(all.first(branch), {}, work));
   ORRERY_ASSIGN_OR_RETURN(auto ways, all[branch]->ways(work));
+  if (context.stages.wants) std::erase_if(ways, std::not_fn(context.stages.wants));
+  if (ways.empty()) return absl::CancelledError("these stages are not wanted");
   std::vector<PipelinedStep> steps;
   for (std::vector<size_t>& way : ways) {
     work.positions = std::move(way);

@@ -27,7 +27,8 @@ absl::StatusOr<PipelinedStep> ParallelTransform3d(const ir::Function& function,
 
 /// The same in all ways of which one may be the fastest once it is played: stages of a plan that
 /// weighs them may begin at several places (CutsToTry). What comes before the cut is done once.
-/// Infeasible where the first way is; others that are, are left out.
+/// Infeasible where the first way is; others that are, are left out. Cancelled where the
+/// context wants none.
 absl::StatusOr<std::vector<PipelinedStep>> ParallelTransformWays(const ir::Function& function,
                                                                  const ParallelPlan& plan,
                                                                  const PlanContext& context);

@@ -55,6 +55,11 @@ ZeroOptions ZeroOf(const ParallelPlan& plan) {
   return {.stage = plan.zero, .group = plan.zero_group, .prefetch = plan.prefetch};
 }
 
+bool GathersAgain(const StepWork& work) {
+  const bool split = work.plan.sequence_parallel == SequenceParallel::kOn;
+  return work.context.prices != nullptr && work.context.alternative.gathers.value_or(split);
+}
+
 absl::Status Unsupported(std::string detail) {
   return InfeasibleStatus({.reason = InfeasibleReason::kUnsupported, .detail = std::move(detail)});
 }

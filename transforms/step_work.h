@@ -81,6 +81,9 @@ SliceRange DecidedOn(const ir::Function& whole, const PlanContext& context);
 /// What the plan wants of ZeRO; stage 0 has no groups.
 ZeroOptions ZeroOf(const ParallelPlan& plan);
 
+/// Whether what is gathered of activations is kept in parts, and gathered again.
+bool GathersAgain(const StepWork& work);
+
 /// Infeasible (kUnsupported).
 absl::Status Unsupported(std::string detail);
 

@@ -14,15 +14,17 @@ using Wide = unsigned __int128;
 
 constexpr Wide kPicosecondsPerSecond = 1'000'000'000'000;
 constexpr int kPicosecondBits = 40;  // of that number
-constexpr double kSlack = 1.0 / 1024;
+constexpr int kSlackParts = 1024;
+constexpr double kSlack = 1.0 / kSlackParts;
 
 Duration Saturated(Wide picoseconds) {
   const Wide end = static_cast<Wide>(kEndOfTime.picoseconds());
   return Duration(static_cast<int64_t>(std::min(picoseconds, end)));
 }
 
-Duration RoundedUp(Wide dividend, Wide divisor) {
-  return Saturated(dividend / divisor + (dividend % divisor == 0 ? 0 : 1));
+// All but a rest of `slack`, which counts as none.
+Duration RoundedUp(Wide dividend, Wide divisor, Wide slack) {
+  return Saturated(dividend / divisor + (dividend % divisor <= slack ? 0 : 1));
 }
 
 // A positive number as whole × 2^exponent, with the least whole number that does.
@@ -39,7 +41,14 @@ Binary Split(double number) {
   return {.whole = whole >> zeros, .exponent = exponent - 53 + zeros};
 }
 
-// size × load / capacity, rounded up.
+// Whether a load is as it was meant. One of more digits, such as 20/11, was rounded itself.
+bool IsShort(const Binary& load) {
+  constexpr int kShortBits = 32;
+  return std::bit_width(load.whole) <= kShortBits;
+}
+
+// size × load / capacity, rounded up. What a rounded load adds to a whole number of picoseconds
+// counts for nothing: two flows of half the load, which share, do not see it either.
 Duration SendTime(Bytes size, double load, Bandwidth capacity) {
   const Binary times = Split(load);
   const auto bytes = static_cast<uint64_t>(size.count());
@@ -49,8 +58,9 @@ Duration SendTime(Bytes size, double load, Bandwidth capacity) {
   const bool fits =
       std::bit_width(bytes) + std::bit_width(times.whole) + kPicosecondBits + up < 128;
   if (fits && std::bit_width(rate) + down < 128) {
+    const Wide divisor = static_cast<Wide>(rate) << down;
     return RoundedUp((static_cast<Wide>(bytes) * times.whole * kPicosecondsPerSecond) << up,
-                     static_cast<Wide>(rate) << down);
+                     divisor, IsShort(times) ? Wide{0} : divisor / kSlackParts);
   }
   const double picoseconds = static_cast<double>(bytes) * load / static_cast<double>(rate) * 1e12;
   if (picoseconds >= static_cast<double>(kEndOfTime.picoseconds())) return kEndOfTime;

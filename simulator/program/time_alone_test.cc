@@ -100,6 +100,17 @@ TEST(TimeAlone, IsExactForLoadsThatAreShortFractions) {
   }
 }
 
+// 2,102,925 bytes at 27.5 GB/s are 76,470,000 ps; 20/11 is no binary fraction, and the next one is
+// a little more. Half a picosecond is one still.
+TEST(TimeAlone, ARoundedLoadAddsNothing) {
+  constexpr int64_t kFast = int64_t{1} << 62;
+  const auto send = [](int64_t size, const Link& link) { return Alone(size, kFast, {link}).send; };
+  constexpr int64_t kRate = 50'000'000'000;
+  EXPECT_EQ(send(2'102'925, {.capacity = kRate, .load = 20.0 / 11}), Duration(76'470'000));
+  EXPECT_EQ(send(2'102'925, {.capacity = kRate, .load = 10.0 / 11}), Duration(38'235'000));
+  EXPECT_EQ(send(1, {.capacity = 2'000'000'000'000 / 11 * 20, .load = 20.0 / 11}), Duration(1));
+}
+
 TEST(TimeAlone, TakesLoadsOfManyAndOfFewTransfers) {
   constexpr int64_t kFast = int64_t{1} << 62;
   const auto send = [](int64_t size, const Link& link) { return Alone(size, kFast, {link}).send; };

@@ -97,13 +97,19 @@ class Programs:
 
     def files(self, program: str, words: list[str], *names: str) -> list[str]:
         """The texts of files that a program writes; Passed where it fails."""
+        return self.files_and_text(program, words, *names)[0]
+
+    def files_and_text(
+        self, program: str, words: list[str], *names: str
+    ) -> tuple[list[str], str]:
+        """The texts of files that a program writes, and what it says; Passed where it fails."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            code, _, err = self.run(program, words, folder)
+            code, out, err = self.run(program, words, folder)
             self.check_exit(code, err, [program, *words])
             if code != 0:
                 raise Passed(err)
-            return [(folder / file).read_text() for file in names]
+            return [(folder / file).read_text() for file in names], out
 
     @staticmethod
     def check_exit(code: int, err: str, words: list[str]) -> None:

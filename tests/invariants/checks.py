@@ -115,8 +115,11 @@ def recomputation_takes_time(programs: Programs, case: Case, dice: Dice) -> str 
 def recomputation_saves_memory(programs: Programs, case: Case, dice: Dice) -> str | None:
     """What is computed again needs no more memory than what is kept, all else being equal.
 
-    Where backwards are parted, or two pipelines meet, it lives on between the parts.
+    Where backwards are parted, or two pipelines meet, it lives on between the parts. Stages that
+    are cut by cost are others where other things are computed.
     """
+    if not case.get("split-at") and not case.get("layers-per-stage"):
+        case = case.having(stages_by="layers")
     case = case.having(memory_limit="none", recompute=None, sharding="distir", schedule="1f1b",
                        cp=None, ep=None, sequence_parallel=None, chunks=None, offload=None)  # fmt: skip
     policy = dice.one("selective", "full", "every:2")

@@ -28,6 +28,7 @@ import sys
 from collections.abc import Iterator
 
 sys.dont_write_bytecode = True
+import practice  # noqa: E402, F401  its laws
 from asking import Case, Passed, Programs  # noqa: E402
 from checks import LAWS, Dice  # noqa: E402
 from commands import flags_of_candidate, flags_of_memory, flags_of_stages  # noqa: E402

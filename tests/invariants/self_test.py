@@ -12,24 +12,33 @@ from invariants import ROOT, shrink, verdict  # noqa: E402
 
 BIN = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else ROOT / "build" / "bin"
 
-# Calls the real program, and changes what it reports where its command line says so.
+# Calls the real program, and changes what it is told and what it reports where its command line
+# says so: its words, the report, what it says, and the rows of a search.
 PROGRAM = """#!/usr/bin/env -S python3 -S
 import json, pathlib, re, subprocess, sys
 name = pathlib.Path(sys.argv[0]).name
-words = " ".join(sys.argv[1:])
-done = subprocess.run(["BIN/" + name, *sys.argv[1:]])
-told = re.search(r"PATTERN", words) is not None
+words = sys.argv[1:]
+told = re.search(r"PATTERN", " ".join(words)) is not None
+if told:
+    WORDS
+done = subprocess.run(["BIN/" + name, *words], stdout=subprocess.PIPE, text=True)
+text = done.stdout
 path = pathlib.Path("report.json")
 if told and name == "simulate" and path.exists():
     report = json.loads(path.read_text())
-    CHANGE
+    REPORT
     path.write_text(json.dumps(report))
 path = pathlib.Path("grid.csv")
 if told and name == "grid_search" and path.exists():
     head, *rows = path.read_text().splitlines()
-    path.write_text("\\\\n".join([head] + rows[:len(rows) // 2]) + "\\\\n")
+    ROWS
+    path.write_text(chr(10).join([head] + rows) + chr(10))
+if told:
+    TEXT
+sys.stdout.write(text)
 sys.exit(done.returncode)
 """
+HOOKS = ("words", "report", "rows", "text")
 
 GPT = Case(
     "gpt:layers=4,hidden=64,heads=4,seq=64,vocab=512,tied_embeddings=0", 8, "uniform:8@25GB/s",
@@ -49,7 +58,13 @@ FULLER = (
     '        device["memory"] = {k: 2 * v for k, v in device["memory"].items()}'
 )
 
-# Each law, what command lines are told something wrong, and what.
+FEWER = {"rows": "rows = rows[:len(rows) // 2]"}
+FORGETS = {"words": """at = [i for i, word in enumerate(words) if word in ("--freeze", "--data")]
+    words = words[:at[0]] + words[at[0] + 2:]"""}
+SPLITS = {"text": """text += chr(10) + "  hp splits   mlp: batch" + chr(10)"""}
+FIRST = {"text": r"""text = re.sub(r"(hp .*\n +\d+ +)\d+", r"\g<1>8", text)"""}
+
+# Each law, what command lines are told something wrong, and what: the report, or one of HOOKS.
 BROKEN = {
     "more_memory": (GPT, "--memory-limit none", SLOWER),
     "faster_links": (GPT, "@50GB/s", SLOWER),
@@ -71,20 +86,31 @@ BROKEN = {
         GPT, "--pp", 'report["communication"][0] |= {"kind": "all-gather dp"}',
     ),
     "searched_orders": (GPT, "--schedule-file", FASTER),
-    "larger_spaces": (GPT, "none,selective", ""),
-    "threads_change_nothing": (GPT, "--threads 1", ""),
+    "larger_spaces": (GPT, "none,selective", FEWER),
+    "threads_change_nothing": (GPT, "--threads 1", FEWER),
+    "utilization_is_told": (GPT, "--cost-model", 'report["mfu"] = 1.5'),
+    "something_is_trained": (GPT, "--freeze|--data", FORGETS),
+    "batch_is_for_dp": (GPT.having(hp=2), "--hp", SPLITS),
+    "less_is_split_of_equals": (GPT, "--hp", FIRST),
+    "pattern_is_tried": (GPT.having(hp=2), "--sharding megatron", FASTER),
+    "experts_are_split_evenly": (
+        MOE, "--ep 2", 'report["devices"][0]["memory"]["parameters"] += 4',
+    ),
 }  # fmt: skip
 
 
 class Laws(unittest.TestCase):
     """Each law can fail."""
 
-    def programs(self, folder: str, pattern: str, change: str) -> Programs:
+    def programs(self, folder: str, pattern: str, change: str | dict[str, str]) -> Programs:
         """Programs of which some answers are changed."""
+        changes = {"report": change} if isinstance(change, str) else change
         text = PROGRAM.replace("BIN", str(BIN.resolve())).replace("PATTERN", pattern)
+        for hook in HOOKS:
+            text = text.replace(hook.upper(), changes.get(hook) or "pass")
         for name in ("simulate", "grid_search", "schedule"):
             path = pathlib.Path(folder) / name
-            path.write_text(text.replace("CHANGE", change or "pass"))
+            path.write_text(text)
             path.chmod(0o755)
         return Programs(pathlib.Path(folder), ROOT)
 

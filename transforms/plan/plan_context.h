@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_PLAN_PLAN_CONTEXT_H_
 #define ORRERY_TRANSFORMS_PLAN_PLAN_CONTEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,6 +34,10 @@ struct StageContext {
   Bytes memory_limit = Bytes(0);
   std::vector<double> in_flight = {};        // as in StageChoice
   std::vector<double> weight_versions = {};  // as in StageChoice
+  /// Asked of each way to cut the step, by the positions at which stages begin, as CutsToTry has
+  /// them: those that are not wanted are left out, and with none left the work ends (Cancelled).
+  /// None: all are wanted.
+  std::function<bool(const std::vector<size_t>& begins)> wants = {};
 };
 
 /// Which of the shardings of a plan is wanted, where they are chosen by cost.

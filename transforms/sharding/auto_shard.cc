@@ -22,6 +22,7 @@
 #include "transforms/sharding/shard_plan.h"
 #include "transforms/sharding/sharding_choices.h"
 #include "transforms/sharding/sharding_graph.h"
+#include "transforms/sharding/sharding_memory.h"
 #include "transforms/sharding/sharding_nodes.h"
 #include "transforms/strategies/find_repeats.h"
 #include "transforms/training/split_loss.h"
@@ -117,8 +118,8 @@ class AutoSharder {
     const ShardingNodes nodes(problem, strategies, phase);
     Solved best;
     for (const Variant& variant : wanted.variants) {
-      ORRERY_ASSIGN_OR_RETURN(
-          Solved solved, SolveVariant({problem, phase, options_}, nodes, variant, wanted, ways));
+      ORRERY_ASSIGN_OR_RETURN(Solved solved,
+                              SolveVariant({problem, phase, nodes}, variant, wanted, ways));
       if (!strategies.attends_as_wanted()) return AttentionStatus();
       const bool better = best.choices == nullptr ||
                           (!solved.choice.none.has_value() && Weighed(solved) <= Weighed(best));
@@ -147,6 +148,7 @@ class AutoSharder {
   };
   struct Solved {
     std::unique_ptr<ShardingChoices> choices;
+    std::unique_ptr<ShardingMemory> memory;
     StrategyChoice choice;
     ShardingGraph graph;
     double solve_time = 0;
@@ -194,20 +196,30 @@ class AutoSharder {
     return wanted;
   }
 
-  absl::StatusOr<Solved> SolveVariant(const ShardingCosts& costs, const ShardingNodes& nodes,
-                                      const Variant& variant, const Wanted& wanted,
-                                      LayoutWays& ways) {
-    const AxisProblem& problem = costs.problem;
+  // What all variants share.
+  struct Shared {
+    const AxisProblem& problem;
+    const IdTable<ir::OpId, StepPhase>& phase;
+    const ShardingNodes& nodes;
+  };
+
+  absl::StatusOr<Solved> SolveVariant(const Shared& shared, const Variant& variant,
+                                      const Wanted& wanted, LayoutWays& ways) {
+    const AxisProblem& problem = shared.problem;
     Solved solved;
-    solved.choices = std::make_unique<ShardingChoices>(problem, nodes, ways, variant.pins);
+    solved.choices = std::make_unique<ShardingChoices>(problem, shared.nodes, ways, variant.pins);
     const ChoiceRules rules = {
         .weights_stay = wanted.weights_stay,
         .pattern = wanted.splits.has_value() ? &*wanted.splits : nullptr,
         .opens_whole = variant.opens_whole,
         .never_whole = wanted.never_whole.empty() ? nullptr : &wanted.never_whole};
     ORRERY_RETURN_IF_ERROR(Annotate(solved.choices->Make(rules), problem.function.name()));
-    ORRERY_ASSIGN_OR_RETURN(solved.graph, Annotated(PriceChoices(costs, *solved.choices, ways),
-                                                    problem.function.name()));
+    solved.memory =
+        std::make_unique<ShardingMemory>(problem, shared.phase, options_, *solved.choices);
+    ORRERY_ASSIGN_OR_RETURN(
+        solved.graph,
+        Annotated(PriceChoices({problem, options_, *solved.memory}, *solved.choices, ways),
+                  problem.function.name()));
     const double built = Now();
     const int64_t to_come = mesh_.size() / problem.mesh.size();
     ORRERY_ASSIGN_OR_RETURN(solved.choice,
@@ -267,6 +279,10 @@ class AutoSharder {
         with.nodes[n].cost[c] += price * graph.memory[n][c];
       }
     }
+    for (const strategies::StrategyEdge& copies : graph.copies) {
+      strategies::StrategyEdge& edge = with.edges.emplace_back(copies);
+      for (double& cost : edge.cost) cost *= price;
+    }
     return with;
   }
 
@@ -284,6 +300,13 @@ class AutoSharder {
     for (size_t n = 0; n < choice.assignment.size(); ++n) {
       memory += graph.memory[n][static_cast<size_t>(choice.assignment[n])];
     }
+    const auto of = [&](int32_t node) {
+      return static_cast<size_t>(choice.assignment[static_cast<size_t>(node)]);
+    };
+    for (const strategies::StrategyEdge& edge : graph.copies) {
+      const size_t takers = graph.memory[static_cast<size_t>(edge.to)].size();
+      memory += edge.cost[of(edge.from) * takers + of(edge.to)];
+    }
     return memory;
   }
 
@@ -294,7 +317,8 @@ class AutoSharder {
     report_->labels += solved.choice.labels;
     report_->composed += solved.choice.composed;
     report_->seconds = solved.choice.cost;
-    report_->memory = MemoryOf(solved.graph, solved.choice);
+    report_->memory = solved.memory->OfAll(solved.choice.assignment, KeptGathered::kWhole);
+    report_->in_parts = solved.memory->OfAll(solved.choice.assignment, KeptGathered::kInParts);
     report_->optimal = report_->optimal && solved.choice.optimal();
     report_->build_time += seconds - solved.solve_time;
     report_->solve_time += solved.solve_time;

@@ -59,6 +59,9 @@ struct AutoShardOptions {
   /// the report tells.
   Bytes memory_limit = Bytes(0);
   int64_t in_flight = 1;
+  /// Whether what is gathered of activations will be kept in parts, and gathered again
+  /// (KeepRule::gathers): memory counts it so.
+  bool gathers = false;
   /// The memory limit counts so much of each.
   HeldParts held = {};
   /// Seconds that a byte counts, as the limit counts bytes: prices know nothing of what a device
@@ -78,7 +81,8 @@ struct AutoShardReport {
   int64_t solved = 0;     // nodes, each as often as it was solved for
   double seconds = 0;     // of the choice, one op after another
   bool optimal = true;    // no choice of strategies is cheaper, within the limit of memory
-  double memory = 0;      // bytes that the choice needs, as the limit counts them
+  double memory = 0;      // bytes that it needs, as the limit counts them without `gathers`
+  double in_parts = 0;    // and with it
   uint64_t choice = 0;    // equal for equal answers, within a run of the program
   double build_time = 0;  // seconds to set the problem up, and to solve it
   double solve_time = 0;
@@ -98,8 +102,8 @@ struct AutoShardReport {
 /// not divide over dp, ep or cp, or a pinned value over its axis, and (kUnsupported) as CheckPins
 /// has it, or where no attention can do what is wanted; what else does not divide is not
 /// split. Errors: a pin that is no regular expression, that matches nothing, or that cannot be
-/// kept. In the report, `seconds` and `memory` are those with all axes sharded; the rest adds up
-/// over them. `seconds` are without what memory costs.
+/// kept. In the report, `seconds`, `memory` and `in_parts` are those with all axes sharded; the
+/// rest adds up over them. `seconds` are without what memory costs.
 absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
                                        const std::vector<bool>& batched,
                                        const ShardingPrices& prices,

@@ -45,6 +45,40 @@ TEST(AutoShard, CountsTheMemoryOfAnMlpByHand) {
   EXPECT_EQ(memory("adam", 1), 4 * kWeights + 6 * kRows);  // and two states
 }
 
+// a0 is pinned in halves, and its product wants it whole, forward and backward: what is kept is the
+// whole, or the half that it is gathered from once more.
+TEST(AutoShard, CountsWhatIsGatheredForBackward) {
+  const Function step = ir::Mlp({.layers = 2, .dim = 64, .batch = 3}).value();
+  const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
+  AutoShardReport report;
+  const auto sharded =
+      AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kDear),
+                {.pins = {{.pattern = "^a0$", .dim = 1}, {.pattern = "^w1$"}}}, &report);
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  ASSERT_THAT(ir::Print(*sharded), testing::HasSubstr("AllGather(%a0)"));
+  constexpr double kRows = 3 * 64 * 4;
+  EXPECT_EQ(report.memory - report.in_parts, kRows / 2);
+}
+
+// To keep an eighth of a table would cost gathering it for all layers at once: no stage could begin
+// between them.
+TEST(AutoShard, KeepsTablesWholeWhateverMemoryCosts) {
+  const Function step = ModelStep(
+      "gpt", "layers=2,hidden=16,heads=4,seq=8,vocab=32,flash=1,position=rotary,norm=rms", 2);
+  const ir::Mesh mesh({{"dp", 1}, {"hp", 2}});
+  const auto sharded =
+      AutoShard(step, mesh, BatchedInputs(step), PlainPrices(mesh, kDear), {.memory_price = 1e6});
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  int tables = 0;
+  for (const ir::Input& input : sharded->inputs()) {
+    if (input.role != ir::InputRole::kBuffer) continue;
+    ++tables;
+    EXPECT_EQ(sharded->type(input.value).sharding, ir::Sharding())
+        << ir::PrintValue(*sharded, input.value);
+  }
+  EXPECT_EQ(tables, 2);
+}
+
 // What data-parallel ranks shard counts as a rank's part of it: of p = 4 here.
 TEST(ParallelTransform3d, CountsMemoryAsZeroShardsIt) {
   Function step = ir::Mlp({.layers = 4, .dim = 64, .batch = 24}).value();

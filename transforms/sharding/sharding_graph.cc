@@ -13,66 +13,8 @@ namespace orrery::transforms {
 namespace sharding_graph_cc {
 namespace {
 
-using ir::OpId;
 using ir::TensorType;
 using ir::ValueId;
-
-// Which values a rank keeps, and how much of them.
-struct Kept {
-  explicit Kept(const ShardingCosts& costs);
-
-  IdTable<ValueId, char> kept;    // by forward, for backward
-  IdTable<ValueId, char> summed;  // over microbatches, for the update
-  IdTable<ValueId, double> held;  // the part of it that a rank keeps for the update
-};
-
-// What a backward op reads is kept; of a view, what it looks at.
-void FindKept(const ir::Function& function, const IdTable<OpId, StepPhase>& phase,
-              IdTable<ValueId, char>& kept) {
-  const auto& order = function.order();
-  for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    const ir::OpInfo& info = function.info(*op);
-    const bool view = info.strided_view || info.op_class == ir::OpClass::kView;
-    bool seen = phase[*op] == StepPhase::kBackward;
-    for (int32_t i = 0; view && !seen && i < function.result_count(*op); ++i) {
-      const ValueId result = function.result(*op, i);
-      seen = kept[result] != 0;
-      kept[result] = 0;
-    }
-    if (!seen) continue;
-    for (const ValueId operand : function.operands(*op)) {
-      const OpId producer = function.producer(operand);
-      if (producer.valid() && phase[producer] == StepPhase::kForward) kept[operand] = 1;
-    }
-  }
-}
-
-// What an update reads is added up before, in the layout in which backward leaves it.
-void FindSummed(const ir::Function& function, const IdTable<OpId, StepPhase>& phase,
-                IdTable<ValueId, char>& summed) {
-  for (const OpId op : function.order()) {
-    if (phase[op] != StepPhase::kUpdate) continue;
-    for (const ValueId operand : function.operands(op)) {
-      const OpId producer = function.producer(operand);
-      if (producer.valid() && phase[producer] == StepPhase::kBackward) summed[operand] = 1;
-    }
-  }
-}
-
-Kept::Kept(const ShardingCosts& costs)
-    : kept(costs.problem.function.value_limit(), 0),
-      summed(costs.problem.function.value_limit(), 0),
-      held(costs.problem.function.value_limit(), costs.options.held.gradients) {
-  const ir::Function& function = costs.problem.function;
-  FindKept(function, costs.phase, kept);
-  FindSummed(function, costs.phase, summed);
-  for (const ir::Input& input : function.inputs()) {
-    const bool state = input.role == ir::InputRole::kState;
-    const bool parameter = input.role == ir::InputRole::kParameter;
-    const HeldParts& parts = costs.options.held;
-    held[input.value] = state ? parts.states : parameter ? parts.parameters : 1;
-  }
-}
 
 class Pricer {
  public:
@@ -80,17 +22,22 @@ class Pricer {
       : problem_(costs.problem),
         choices_(choices),
         ways_(ways),
-        update_share_(1 / static_cast<double>(costs.options.microbatches)),
-        in_flight_(static_cast<double>(costs.options.in_flight)),
-        kept_(costs) {}
+        memory_(costs.memory),
+        gathered_(GatheredOf(costs.options)),
+        weighs_memory_(WeighsMemory(costs.options)),
+        update_share_(1 / static_cast<double>(costs.options.microbatches)) {}
 
   absl::StatusOr<ShardingGraph> Run() {
     const ShardingNodes& nodes = choices_.nodes();
     for (int32_t node = 0; node < std::ssize(nodes.all()); ++node) {
       ORRERY_RETURN_IF_ERROR(AddCosts(node));
-      AddMemory(node);
+      if (weighs_memory_) AddMemory(node);
     }
-    for (const ShardingUse& use : nodes.uses()) AddEdge(use);
+    for (const ShardingUse& use : nodes.uses()) {
+      if (nodes.MakerOf(use.value) == use.node) continue;
+      AddEdge(use);
+      if (weighs_memory_ && memory_.MayCopy(use, gathered_)) AddCopies(use);
+    }
     return std::move(result_);
   }
 
@@ -110,7 +57,7 @@ class Pricer {
         if (left != given) moves += ways_.Find(value, left, given).seconds;
         const AxisLayout extra = choices_.ExtraBy(value, choice);
         if (extra != kNoLayout) moves += ways_.Find(value, given, extra).seconds;
-        if (kept_.summed[value] != 0 && update_share_ < 1) moves += SumSeconds(value, given);
+        if (memory_.IsSummed(value) && update_share_ < 1) moves += SumSeconds(value, given);
       }
       // Inputs are updated once, but moved for each microbatch.
       row.cost.push_back(choices_.StrategyOf(number, choice).seconds * ShareOf(node) +
@@ -137,25 +84,26 @@ class Pricer {
 
   void AddMemory(int32_t number) {
     std::vector<double>& row = result_.memory.emplace_back();
-    const auto bytes = [&](ValueId value, AxisLayout layout) {
-      const TensorType type = InLayout(problem_.function.type(value), layout, problem_.axis);
-      return static_cast<double>(SizeOf(ir::LocalType(type, problem_.mesh)).count());
-    };
     for (const ShardingChoice& choice : choices_.Of(number)) {
-      double memory = 0;
-      for (const ValueId value : choices_.nodes()[number].values) {
-        const bool input = !problem_.function.producer(value).valid();
-        double copies = input || kept_.summed[value] != 0 ? kept_.held[value] : 0;
-        if (kept_.kept[value] != 0) copies += in_flight_;
-        if (copies > 0) memory += copies * bytes(value, choices_.GivenBy(value, choice));
-      }
-      row.push_back(memory);
+      row.push_back(memory_.Of(number, choice, gathered_));
     }
+  }
+
+  void AddCopies(const ShardingUse& use) {
+    const int32_t from = choices_.nodes().MakerOf(use.value);
+    strategies::StrategyEdge edge{.from = from, .to = use.node, .cost = {}};
+    bool free = true;
+    for (const ShardingChoice& made : choices_.Of(from)) {
+      for (const ShardingChoice& taken : choices_.Of(use.node)) {
+        edge.cost.push_back(memory_.OfCopy(use, made, taken, gathered_));
+        free = free && edge.cost.back() == 0;
+      }
+    }
+    if (!free) result_.copies.push_back(std::move(edge));
   }
 
   void AddEdge(const ShardingUse& use) {
     const int32_t from = choices_.nodes().MakerOf(use.value);
-    if (from == use.node) return;
     const auto& makers = choices_.Of(from);
     const auto& takers = choices_.Of(use.node);
     const double share = ShareOf(choices_.nodes()[use.node]);
@@ -181,9 +129,10 @@ class Pricer {
   const AxisProblem problem_;
   const ShardingChoices& choices_;
   LayoutWays& ways_;
+  ShardingMemory& memory_;
+  const KeptGathered gathered_;
+  const bool weighs_memory_;
   const double update_share_;  // of the seconds of an update, to count for a microbatch
-  const double in_flight_;     // microbatches
-  const Kept kept_;
   ShardingGraph result_;
 };
 

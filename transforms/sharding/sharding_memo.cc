@@ -5,8 +5,9 @@ namespace sharding_memo_cc {
 namespace {
 
 bool AsksTheSame(const AutoShardOptions& a, const AutoShardOptions& b) {
-  return a.context_attention == b.context_attention && a.pattern == b.pattern &&
-         a.memory_price == b.memory_price && a.in_flight == b.in_flight &&
+  const bool memory_counts = a.memory_price > 0 || a.memory_limit > Bytes(0);
+  return (!memory_counts || a.gathers == b.gathers) && a.context_attention == b.context_attention &&
+         a.pattern == b.pattern && a.memory_price == b.memory_price && a.in_flight == b.in_flight &&
          a.memory_limit == b.memory_limit;
 }
 

@@ -10,9 +10,9 @@
 namespace orrery::transforms {
 
 /// What AutoShard answered for one step, mesh and prices, and options that agree in all but how
-/// attention gets by, the pattern, the price of memory, what is in flight, and the limit of memory.
-/// A plan is played several times in search of the best way; what was found needs not be found
-/// again.
+/// attention gets by, the pattern, the price of memory, what is in flight, the limit of memory,
+/// and, where one of these counts, whether what is gathered is kept in parts. A plan is played
+/// several times in search of the best way; what was found needs not be found again.
 class ShardingMemo {
  public:
   /// A question, and what AutoShard answered and reported.

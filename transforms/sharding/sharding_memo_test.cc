@@ -23,6 +23,9 @@ TEST(ShardingMemo, KnowsWhatWasAskedBefore) {
   other.memory_limit = Bytes(99);
   EXPECT_EQ(memo.Find(other), nullptr);
   other = asked;
+  other.gathers = true;
+  EXPECT_EQ(memo.Find(other), nullptr);
+  other = asked;
   other.in_flight = 1;
   EXPECT_EQ(memo.Find(other), nullptr);
   other = asked;

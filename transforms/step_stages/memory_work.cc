@@ -9,10 +9,8 @@ namespace memory_work_cc {
 namespace {
 
 KeepRule KeepRuleOf(const StepWork& work) {
-  const bool gathers = work.context.alternative.gathers.value_or(work.plan.sequence_parallel ==
-                                                                 SequenceParallel::kOn);
   return {.policy = work.plan.recompute,
-          .gathers = work.context.prices != nullptr && gathers,
+          .gathers = GathersAgain(work),
           .fuses = work.context.fuses_pointwise};
 }
 

@@ -43,6 +43,7 @@ AutoShardOptions ShardingOf(const StepWork& work) {
           .microbatches = work.context.updates_each_microbatch ? 1 : plan.microbatches,
           .memory_limit = Bytes(std::min(work.context.memory_limit.count(), most) * plan.pp),
           .in_flight = std::min(in_flight, plan.microbatches),
+          .gathers = GathersAgain(work),
           .held = PartsHeld(zero, std::min(group, plan.dp)),
           .memory_price = work.context.alternative.memory_price};
 }
