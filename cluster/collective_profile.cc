@@ -64,14 +64,15 @@ constexpr Generation kHopper = {{{{0.0394, 4.3, 0.863, 11.4},
                                   {0.882, 6.11, 0.405, 6.37},
                                   {0.693, 12.5, 0.275, 1780}}}};
 // 2 and 8 B200 and B300, NCCL 2.27 to 2.29. The rate of NVLS is Hopper's by NCCL's own ratio, 0.74
-// to 0.85: within 256 MiB it hardly shows.
+// to 0.85: within 256 MiB it hardly shows. Medians leave the last figures open, by which 256 MiB
+// are met.
 constexpr Generation kBlackwell = {{{{0.021, 6.91, 1.35, 9.13},
                                      {0.39, 7.85, 1.39, 277},
                                      {0.63, 34.5, 0.457, 210},
                                      {0.893, 10.7, 7.98, 868},
                                      {0.592, 152, 0, 0},
                                      {0.183, 8.87, 0.323, 7.53},
-                                     {0.596, 14.6, 0.375, 730}}}};
+                                     {0.656, 14.6, 0.375, 700}}}};
 // Trays of 4 GB200 and GB300, NCCL 2.23 to 2.29, in which LL128 is never the fastest; steps as on
 // Blackwell. NVLS is of 72 GB200 in one rack (coreweave/nccl-tests), from 512 MiB: its start is a
 // guess.
