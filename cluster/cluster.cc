@@ -59,7 +59,7 @@ absl::StatusOr<Cluster> ParseUniform(absl::string_view text) {
 }
 
 constexpr absl::string_view kPresetOptions =
-    "device port nic nic-latency nics used rails oversubscription ideal-collectives";
+    "device port nic nic-latency nics used rails oversubscription collectives ideal-collectives";
 
 // The nodes' count, near to a cube or a square: each dimension takes a prime factor in turn, the
 // largest first, for the one that is least.
@@ -156,7 +156,7 @@ absl::StatusOr<Cluster> ParsePreset(const ClusterPreset& preset, absl::string_vi
   const Halves size_options = SplitAt(text, ',');
   const bool is_torus = preset.torus_dimensions > 0;
   const absl::string_view known = is_torus       ? "device"
-                                  : preset.pairs ? "device ideal-collectives"
+                                  : preset.pairs ? "device collectives ideal-collectives"
                                                  : kPresetOptions;
   ORRERY_ASSIGN_OR_RETURN(
       const OptionList options,
@@ -179,8 +179,15 @@ absl::StatusOr<Cluster> ParsePreset(const ClusterPreset& preset, absl::string_vi
                  {.things = "nodes", .each = preset.devices_per_node, .example = example}));
   ORRERY_ASSIGN_OR_RETURN(cluster.topology, NodesOf(preset, nodes, cluster.device, options));
   ORRERY_ASSIGN_OR_RETURN(const bool ideal, options.Flag("ideal-collectives"));
+  if (ideal && options.Has("collectives")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("got collectives= and ideal-collectives; wanted one of them, as in ", example,
+                     ",collectives=ideal"));
+  }
   if (ideal) return cluster;
-  ORRERY_ASSIGN_OR_RETURN(CollectiveProfile profile, FindCollectiveProfile(preset.collectives));
+  ORRERY_ASSIGN_OR_RETURN(
+      CollectiveProfile profile,
+      FindCollectiveProfile(options.Find("collectives").value_or(preset.collectives)));
   cluster.topology.SetCollectiveProfile(std::move(profile));
   return cluster;
 }

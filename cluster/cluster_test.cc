@@ -117,13 +117,21 @@ TEST(ClusterPresets, TakeOptions) {
   EXPECT_EQ(ErrorOf("dgx-v100:2,rails"),
             "`cluster` 'dgx-v100:2,rails': got rails for 4 NICs that devices share; wanted a NIC "
             "for each, as in dgx-h100:16,rails");
-  EXPECT_EQ(ErrorOf("dgx-a100:2,gpu=h200"),
-            "`cluster` 'dgx-a100:2,gpu=h200': got option 'gpu=h200'; wanted device, port, nic, "
-            "nic-latency, nics, used, rails, oversubscription, ideal-collectives, as in "
-            "dgx-a100:4,device=h200");
+  EXPECT_EQ(
+      ErrorOf("dgx-a100:2,gpu=h200"),
+      "`cluster` 'dgx-a100:2,gpu=h200': got option 'gpu=h200'; wanted device, port, nic, "
+      "nic-latency, nics, used, rails, oversubscription, collectives, ideal-collectives, as in "
+      "dgx-a100:4,device=h200");
   EXPECT_EQ(Parse("dgx-h100:2").topology.collective_profile().name, "nccl-hopper");
   EXPECT_TRUE(Parse("dgx-h100:2,ideal-collectives").topology.collective_profile().ideal());
   EXPECT_TRUE(Parse("mi300x:2,ideal-collectives").topology.collective_profile().ideal());
+  const Cluster other = Parse("dgx-a100:2,collectives=nccl-ampere-2023");
+  EXPECT_EQ(other.topology.collective_profile().name, "nccl-ampere-2023");
+  EXPECT_TRUE(Parse("dgx-a100:2,collectives=ideal").topology.collective_profile().ideal());
+  EXPECT_THAT(ErrorOf("dgx-a100:2,collectives=nccl"),
+              testing::HasSubstr("'nccl' are unknown; wanted one"));
+  EXPECT_THAT(ErrorOf("dgx-a100:2,collectives=ideal,ideal-collectives"),
+              testing::HasSubstr("got collectives= and ideal-collectives; wanted one of them"));
   EXPECT_THAT(ErrorOf("dgx-a100:2,nic=hdr,nic=hdr"), testing::HasSubstr("'nic=hdr' again"));
   EXPECT_THAT(ErrorOf("dgx-a100:2,nic=fast"), testing::HasSubstr("nic: 'fast' is no bandwidth"));
   EXPECT_THAT(ErrorOf("dgx-a100:2,"), testing::HasSubstr("got no option after ','"));

@@ -2,15 +2,17 @@
 
 #include <array>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-// A machine is a generation of devices and a fabric between nodes. The figures are fitted to sweeps
-// of nccl-tests (tests/data/measured_collectives.json has them, thinned, with their sources) from
-// NCCL's own table as it stands in aliyun/SimAI (docs/configuration/send-lat-analysis.md): a ring
-// starts in 6.6, 14 and 8.4 us by LL, LL128 and Simple, and takes 0.6, 1.9 and 3.4 us a step by
-// NVLink. LL sends 8 bytes of flags with 8 of data, LL128 8 with 120: 1/2 and 15/16 of a link.
-// docs/collectives.md says how near the sweeps are met.
+// A machine is a generation of devices and a fabric between nodes. In a node the figures are fitted
+// to nccl-tests of 2, 4 and 8 devices, all-gather, reduce-scatter, all-reduce and all-to-all of 1
+// KiB to 256 MiB (ai-dynamo/aiconfigurator@095f58a51, NCCL 2.23 to 2.29, medians; of larger ones
+// MooreThreads/SimuMax@4dcaae513), least in relative error; tests/data/collectives_in_nodes.csv has
+// part of them, and docs/collectives.md says how near they are met. Between nodes, and where the
+// comment of a table says so, they are fitted to the sweeps of
+// tests/data/measured_collectives.json.
 
 namespace orrery::cluster {
 namespace collective_profile_cc {
@@ -18,14 +20,16 @@ namespace {
 
 constexpr Duration Microseconds(double us) { return Duration(static_cast<int64_t>(us * 1e6)); }
 
-constexpr Bandwidth GigabytesPerSecond(int64_t gigabytes) {
-  return Bandwidth(gigabytes * 1'000'000'000);
+constexpr Bandwidth GigabytesPerSecond(double gigabytes) {
+  return Bandwidth(static_cast<int64_t>(gigabytes * 1e9));
 }
 
-// The order of the four protocols in the tables below.
-constexpr size_t kProtocols = 4;
-constexpr std::array<absl::string_view, kProtocols> kProtocolNames = {"ll", "ll128", "simple",
-                                                                      "nvls"};
+// The order of the protocols in the tables below. LL sends 8 bytes of flags with 8 of data, over
+// few channels where there is little to send ("ll-narrow"), LL128 8 with 120; Simple sends flags
+// apart from the data. Sends and receives are by LL or Simple ("p2p").
+constexpr size_t kProtocols = 7;
+constexpr std::array<absl::string_view, kProtocols> kProtocolNames = {
+    "ll-narrow", "ll", "ll128", "simple", "nvls", "p2p-ll", "p2p"};
 
 // What the devices and the links in a node make of it.
 struct Generation {
@@ -33,49 +37,75 @@ struct Generation {
     double rate = 0;  // 0: it has no such protocol
     double start_up_us = 0;
     double step_us = 0;
+    double part_rate = 0;  // GB/s
   };
   std::array<Row, kProtocols> rows;
-  Bandwidth copy_rate;
 };
 
-// 2 to 8 A100 (vTrain) and 8 (stas00/ml-engineering). LL is far below 1/2 there.
-constexpr Generation kAmpere = {{{{0.08, 26, 1.2}, {0.83, 33, 3}, {0.95, 135, 1}, {}}},
-                                GigabytesPerSecond(725)};
-// 8 H100 (NVIDIA/dgxc-benchmarking); copies from the rings of 8 H200 (stas00/ml-engineering).
-constexpr Generation kHopper = {
-    {{{0.48, 9.7, 0.6}, {0.94, 17, 1.8}, {0.963, 12, 3.4}, {0.815, 71, 0}}},
-    GigabytesPerSecond(1400)};
-// As Hopper, with links of twice the rate; NCCL reckons with 0.74 of a Blackwell's NVLS rate where
-// it has 0.85 of a Hopper's. No sweep of 8 B200 was at hand.
-constexpr Generation kBlackwell = {
-    {{{0.48, 9.7, 0.6}, {0.94, 17, 1.8}, {0.963, 12, 3.4}, {0.71, 71, 0}}},
-    GigabytesPerSecond(2800)};
-// 72 GB200 in one rack (coreweave/nccl-tests): from 512 MiB, so that its start is a guess.
-constexpr Generation kRack = {
-    {{{0.48, 9.7, 0.6}, {0.94, 17, 1.8}, {0.963, 12, 3.4}, {0.565, 500, 0}}},
-    GigabytesPerSecond(2800)};
-// Assumptions: starts as on Ampere; xGMI links reach about 3/4 of their rate.
-constexpr Generation kCdna = {{{{0.08, 26, 1.2}, {0.6, 33, 3}, {0.75, 60, 3.4}, {}}},
-                              GigabytesPerSecond(1400)};
+// 2 and 8 A100, NCCL 2.27.
+constexpr Generation kAmpere = {{{{0.136, 7.95, 0.972, 3.55},
+                                  {0.392, 10.2, 1.1, 121},
+                                  {0.478, 24.6, 0.109, 924},
+                                  {0.796, 35.1, 5.06, 470},
+                                  {},
+                                  {0.238, 12.1, 0.194, 166},
+                                  {0.678, 33.4, 1.79, 781}}}};
+// 2 to 8 A100 (vTrain) and 8 (stas00/ml-engineering), NCCL of 2021 to 2023: of 8 devices half as
+// quick to start as later, and as quick when it runs. LL is far below 1/2 there.
+constexpr Generation kEarlyAmpere = {
+    {{{}, {0.0787, 26, 1.2, 725}, {0.707, 33, 3, 725}, {0.794, 135, 1, 725}}}};
+// 2 and 8 H100 and H200, NCCL 2.23 to 2.29; 8 H100 (NVIDIA/dgxc-benchmarking) and H200
+// (stas00/ml-engineering).
+constexpr Generation kHopper = {{{{0.0394, 4.3, 0.863, 11.4},
+                                  {0.49, 5.14, 0.969, 186},
+                                  {0.782, 14.9, 1.47, 566},
+                                  {0.848, 22.9, 6.33, 738},
+                                  {0.676, 76.7, 0, 0},
+                                  {0.882, 6.11, 0.405, 6.37},
+                                  {0.693, 12.5, 0.275, 1780}}}};
+// 2 and 8 B200 and B300, NCCL 2.27 to 2.29. The rate of NVLS is Hopper's by NCCL's own ratio, 0.74
+// to 0.85: within 256 MiB it hardly shows. Medians leave the last figures open, by which 256 MiB
+// are met.
+constexpr Generation kBlackwell = {{{{0.021, 6.91, 1.35, 9.13},
+                                     {0.39, 7.85, 1.39, 277},
+                                     {0.63, 34.5, 0.457, 210},
+                                     {0.893, 10.7, 7.98, 868},
+                                     {0.592, 152, 0, 0},
+                                     {0.183, 8.87, 0.323, 7.53},
+                                     {0.656, 14.6, 0.375, 700}}}};
+// Trays of 4 GB200 and GB300, NCCL 2.23 to 2.29, in which LL128 is never the fastest; steps as on
+// Blackwell. NVLS is of 72 GB200 in one rack (coreweave/nccl-tests), from 512 MiB: its start is a
+// guess.
+constexpr Generation kRack = {{{{0.103, 7.42, 1.39, 6.88},
+                                {0.408, 8.27, 1.35, 282},
+                                {},
+                                {0.85, 11.1, 7.98, 977},
+                                {0.492, 652, 0, 0},
+                                {0.882, 9.34, 0.398, 7.06},
+                                {0.714, 15.7, 0.282, 633}}}};
+// Assumptions: starts as on early Ampere; xGMI links reach about 2/3 of their rate.
+constexpr Generation kCdna = {
+    {{{}, {0.079, 26, 1.2, 1400}, {0.548, 33, 3, 1400}, {0.67, 60, 3.4, 1400}}}};
 
-// What a step over a fabric takes, by the four protocols.
+// What a step over a fabric takes, by the protocols.
 struct Fabric {
   std::array<double, kProtocols> step_us;
 };
 
 // Of a NIC: 46 to 48 of 50 GB/s by NDR and 24 of 25 by HDR (NVIDIA/nccl-tests #290, #160), less
 // what flags take. Where switches in nodes reduce, trees go across, by which some nodes send
-// twice the data; our rings send 2(n-1)/n of it.
-constexpr std::array<double, kProtocols> kRatesBetweenNodes = {0.48, 0.9, 0.95, 0.85};
+// twice the data; our rings send 2(n-1)/n of it. Few channels: two nodes of p5 up to 32 KiB.
+constexpr std::array<double, kProtocols> kRatesBetweenNodes = {0.003, 0.48, 0.9, 0.95,
+                                                               0.85,  0.48, 0.95};
 
 // Two nodes of 8 H200 take 45 us for 1 KiB, 8 H100 take 17: two steps of 14, 4 of them on the wire.
 // Longer messages in proportion to EFA.
-constexpr Fabric kInfiniband = {{10, 18, 45, 60}};
+constexpr Fabric kInfiniband = {{10, 10, 18, 45, 60, 10, 45}};
 // Two nodes of p5 (aws-samples/awsome-distributed-training).
-constexpr Fabric kEfa = {{48, 80, 180, 180}};
+constexpr Fabric kEfa = {{21, 48, 80, 180, 180, 48, 180}};
 // Two nodes of p4de take 164 us for 8 bytes, 8 A100 take 43: two steps of 60, 7 of them on the
 // wire.
-constexpr Fabric kFirstEfa = {{53, 95, 220, 0}};
+constexpr Fabric kFirstEfa = {{53, 53, 95, 220, 0, 53, 220}};
 
 struct Machine {
   absl::string_view name;
@@ -84,10 +114,15 @@ struct Machine {
 };
 
 constexpr Machine kMachines[] = {
-    {"nccl-ampere", kAmpere, kInfiniband},       {"nccl-ampere-efa", kAmpere, kFirstEfa},
-    {"nccl-hopper", kHopper, kInfiniband},       {"nccl-hopper-efa", kHopper, kEfa},
-    {"nccl-blackwell", kBlackwell, kInfiniband}, {"nccl-blackwell-efa", kBlackwell, kEfa},
-    {"nccl-blackwell-rack", kRack, kInfiniband}, {"rccl-cdna", kCdna, kInfiniband},
+    {"nccl-ampere", kAmpere, kInfiniband},
+    {"nccl-ampere-2023", kEarlyAmpere, kInfiniband},
+    {"nccl-ampere-efa", kEarlyAmpere, kFirstEfa},
+    {"nccl-hopper", kHopper, kInfiniband},
+    {"nccl-hopper-efa", kHopper, kEfa},
+    {"nccl-blackwell", kBlackwell, kInfiniband},
+    {"nccl-blackwell-efa", kBlackwell, kEfa},
+    {"nccl-blackwell-rack", kRack, kInfiniband},
+    {"rccl-cdna", kCdna, kInfiniband},
 };
 
 constexpr auto kNames = [] {
@@ -107,8 +142,9 @@ CollectiveProfile ProfileOf(const Machine& machine) {
                                  .start_up = Microseconds(row.start_up_us),
                                  .step_in_node = Microseconds(row.step_us),
                                  .step_between_nodes = Microseconds(machine.fabric.step_us[i]),
-                                 .copy_rate = machine.generation.copy_rate,
-                                 .in_network = kProtocolNames[i] == "nvls"});
+                                 .part_rate = GigabytesPerSecond(row.part_rate),
+                                 .in_network = kProtocolNames[i] == "nvls",
+                                 .sends = absl::StartsWith(kProtocolNames[i], "p2p")});
   }
   return profile;
 }
@@ -122,9 +158,13 @@ absl::Status CheckProtocol(const CollectiveProtocol& protocol) {
     return absl::InvalidArgumentError(
         absl::StrCat("got a rate of ", rate, "; wanted more than 0, at most 1"));
   }
-  if (protocol.copy_rate < Bandwidth(0)) {
+  if (protocol.part_rate < Bandwidth(0)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("got a copy rate of ", ToString(protocol.copy_rate), "; wanted none below 0"));
+        absl::StrCat("got a part rate of ", ToString(protocol.part_rate), "; wanted none below 0"));
+  }
+  if (protocol.in_network && protocol.sends) {
+    return absl::InvalidArgumentError(
+        "got one for reductions in switches and for sends; wanted one of the two");
   }
   for (const Duration time :
        {protocol.start_up, protocol.step_in_node, protocol.step_between_nodes}) {
@@ -148,11 +188,11 @@ absl::Status CheckCollectiveProfile(const CollectiveProfile& profile) {
       return absl::InvalidArgumentError(
           absl::StrCat("protocol ", protocol.name, ": ", status.message()));
     }
-    serves_all |= !protocol.in_network;
+    serves_all |= !protocol.in_network && !protocol.sends;
   }
   if (serves_all) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "got protocols for reductions in switches only; wanted one for other algorithms");
+      "got protocols for reductions in switches or sends only; wanted one for other algorithms");
 }
 
 absl::StatusOr<CollectiveProfile> FindCollectiveProfile(absl::string_view name) {

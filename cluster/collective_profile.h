@@ -28,11 +28,16 @@ struct CollectiveProtocol {
   Duration step_in_node = {};
   /// What a step between nodes takes on top of the links' latencies: proxies, registration.
   Duration step_between_nodes = {};
-  /// The rate at which a device copies what passes through it, beside what its links in the node
-  /// do; an all-reduce copies its size once, others half of it. 0: nothing is copied.
-  Bandwidth copy_rate = {};
+  /// The rate at which a rank of n deals with a part, size / n, that no link of the node carries
+  /// for it: its own, which it copies or adds up in its memory before or after the others pass.
+  /// Few ranks have large parts, so that two are slower than eight. 0: that takes no time.
+  Bandwidth part_rate = {};
   /// Whether it is for reductions in switches (NVLS, SHARP). Others are for all other algorithms.
   bool in_network = false;
+  /// Whether it is for what libraries make of sends and receives: all-to-all, scatter, gather, send
+  /// and receive. `step_in_node` is then what each further message of a rank takes. Others are for
+  /// all other kinds.
+  bool sends = false;
   /// Whether `start_up` is of all steps too, as where it was measured. Not for files.
   bool start_up_has_steps = false;
 

@@ -67,7 +67,7 @@ constexpr std::array kPresets = {
                       "InfiniBand, 4 x 100 Gb/s (NVIDIA)",
                   .nics_per_node = 4,
                   .summary = "8 V100-32GB, NVLink 2, 4 x EDR shared by two each",
-                  .collectives = "nccl-ampere"},
+                  .collectives = "nccl-ampere-2023"},
     ClusterPreset{.name = "dgx-a100-40gb",
                   .device = "a100-40gb",
                   .devices_per_node = 8,

@@ -109,6 +109,7 @@ absl::StatusOr<std::optional<MeasuredCurve>> CurveOf(const json& row) {
   curve.device = TextOf(*hardware, "gpu");
   curve.in_node = TextOf(*hardware, "intra");
   curve.between_nodes = TextOf(*hardware, "inter");
+  curve.library = TextOf(*hardware, "library");
   for (const json& entry : *points) {
     if (!entry.is_object()) continue;
     ORRERY_ASSIGN_OR_RETURN(const std::optional<MeasuredPoint> point, PointOf(entry, curve));

@@ -97,7 +97,8 @@ absl::StatusOr<std::string> Compare(const MeasuredCurve& curve, bool every_point
                           chosen.time.microseconds(), 100 * error);
   }
   if (every_point) return points;
-  return absl::StrCat(curve.id, ",", curve.split, ",", *spec, ",", curve.devices, ",",
+  const absl::string_view quote = absl::StrContains(*spec, ",") ? "\"" : "";
+  return absl::StrCat(curve.id, ",", curve.split, ",", quote, *spec, quote, ",", curve.devices, ",",
                       judged.Text(), ",", all.Text(), "\n");
 }
 
@@ -115,7 +116,8 @@ absl::StatusOr<std::string> ClusterOf(const cost_models::MeasuredCurve& curve) {
   const bool roce = absl::StrContains(curve.between_nodes, "RoCE");
   const absl::string_view gigabits = absl::StrContains(preset->device, "a100") ? "200" : "400";
   return absl::StrCat(preset->name, ":", nodes,
-                      roce && !preset->pairs ? absl::StrCat(",nic=", gigabits, "gbe") : "");
+                      roce && !preset->pairs ? absl::StrCat(",nic=", gigabits, "gbe") : "",
+                      curve.library.empty() ? "" : absl::StrCat(",collectives=", curve.library));
 }
 
 absl::StatusOr<std::string> CompareWithMeasurements(const cost_models::MeasuredCurves& curves,

@@ -56,6 +56,14 @@ TEST(ClusterOf, HasTheNodesThatItNeedsOrMore) {
   EXPECT_EQ(Cluster({"GB200", "", 73, 18}), "gb200-nvl72:2");
 }
 
+TEST(ClusterOf, HasTheLibraryThatTheRowNames) {
+  MeasuredCurve curve;
+  curve.device = "A100";
+  curve.devices = 8;
+  curve.library = "nccl-ampere-2023";
+  EXPECT_EQ(*ClusterOf(curve), "dgx-a100:1,collectives=nccl-ampere-2023");
+}
+
 TEST(ClusterOf, HasTheNicsOfItsTime) {
   EXPECT_EQ(Cluster({"A100", "RoCE", 16, 2}), "dgx-a100:2,nic=200gbe");
   EXPECT_EQ(Cluster({"H100", "400G RoCE v2", 16, 2}), "dgx-h100:2,nic=400gbe");

@@ -128,8 +128,9 @@ void Fill(const CollectiveProfile& profile, file::CollectiveProfile& message) {
     if (protocol.step_between_nodes > Duration(0)) {
       row.set_step_between_nodes(Print(protocol.step_between_nodes));
     }
-    if (protocol.copy_rate > Bandwidth(0)) row.set_copy_rate(Print(protocol.copy_rate));
+    if (protocol.part_rate > Bandwidth(0)) row.set_part_rate(Print(protocol.part_rate));
     if (protocol.in_network) row.set_in_network(true);
+    if (protocol.sends) row.set_sends(true);
   }
 }
 

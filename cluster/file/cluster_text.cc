@@ -183,7 +183,8 @@ absl::Status AddDevices(const file::Cluster& message, const FilePosition& positi
 absl::StatusOr<CollectiveProtocol> ReadProtocol(const file::CollectiveProtocol& message,
                                                 const FilePosition& position) {
   CollectiveProtocol protocol = {.name = Quotable(message.name()),
-                                 .in_network = message.in_network()};
+                                 .in_network = message.in_network(),
+                                 .sends = message.sends()};
   if (message.has_rate()) protocol.rate = message.rate();
   if (message.has_rate_between_nodes()) protocol.rate_between_nodes = message.rate_between_nodes();
   struct Time {
@@ -201,9 +202,9 @@ absl::StatusOr<CollectiveProtocol> ReadProtocol(const file::CollectiveProtocol& 
     if (!time.present) continue;
     ORRERY_RETURN_IF_ERROR(Assign(ParseDuration(time.text), position.At(time.name), time.time));
   }
-  if (message.has_copy_rate()) {
+  if (message.has_part_rate()) {
     ORRERY_RETURN_IF_ERROR(
-        Assign(ParseBandwidth(message.copy_rate()), position.At("copy_rate"), protocol.copy_rate));
+        Assign(ParseBandwidth(message.part_rate()), position.At("part_rate"), protocol.part_rate));
   }
   return protocol;
 }

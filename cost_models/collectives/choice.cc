@@ -108,6 +108,15 @@ bool UsesSwitches(const cluster::CollectiveProfile& profile, const Rounds& round
   });
 }
 
+// Whether the protocols for sends and receives are those for `kind`.
+bool UsesSends(const cluster::CollectiveProfile& profile, CollectiveKind kind) {
+  using enum CollectiveKind;
+  constexpr CollectiveKinds kOfSends = {kAllToAll, kScatter, kGather, kSendReceive};
+  return kOfSends.contains(kind) &&
+         std::ranges::any_of(profile.protocols,
+                             [](const auto& protocol) { return protocol.sends; });
+}
+
 void Price(const CollectiveAlgorithm& algorithm, const CollectiveCall& call,
            const Topology& topology, ChosenCollective& best) {
   Rounds rounds = algorithm.RoundsToPrice(call);
@@ -124,8 +133,9 @@ void Price(const CollectiveAlgorithm& algorithm, const CollectiveCall& call,
   };
   const cluster::CollectiveProfile& profile = topology.collective_profile();
   if (profile.ideal()) consider(IdealProtocol());
+  const bool in_network = UsesSwitches(profile, rounds), sends = UsesSends(profile, call.kind);
   for (const cluster::CollectiveProtocol& protocol : profile.protocols) {
-    if (protocol.in_network == UsesSwitches(profile, rounds)) consider(protocol);
+    if (protocol.in_network == in_network && protocol.sends == sends) consider(protocol);
   }
   if (!better) return;
   best.rounds = std::move(rounds);

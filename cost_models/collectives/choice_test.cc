@@ -49,9 +49,9 @@ TEST_F(ChoiceTest, TakesTreesForShortAndRingsForLongMessages) {
   EXPECT_EQ(Choose(First(16), 1 << 30)->algorithm->name, "tree");
   const cluster::Cluster four = *cluster::ParseCluster("dgx-a100:4");
   const std::vector<DeviceId> all = First(32);
-  EXPECT_EQ(
-      ChooseCollective({.size = Bytes(1 << 30), .group = all}, four.topology)->algorithm->name,
-      "ring");
+  EXPECT_EQ(ChooseCollective({.size = Bytes(int64_t{1} << 33), .group = all}, four.topology)
+                ->algorithm->name,
+            "ring");
 }
 
 std::string ChosenOn(absl::string_view spelling, int64_t size,

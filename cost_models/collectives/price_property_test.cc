@@ -117,7 +117,7 @@ TEST(Price, OfMergedMessagesIsThatOfEachMessage) {
     EXPECT_TRUE(SameRounds(found, expected));
     EXPECT_EQ(found.steps, expected.steps);
     EXPECT_EQ(found.parts_a_size, expected.parts_a_size);
-    EXPECT_EQ(found.copies_half, expected.copies_half);
+    EXPECT_EQ(found.own_parts, expected.own_parts);
     merged += few.rounds.front().transfers.size() < each.rounds.front().transfers.size() ? 1 : 0;
   });
   EXPECT_GT(merged, 20);

@@ -79,10 +79,10 @@ double Seconds(const RoundCandidate& candidate) {
          static_cast<double>(candidate.rate.bytes_per_second());
 }
 
-// The share in a node with the copies: they take their time beside that of the links.
+// The share in a node with the rank's own part: it takes its time beside that of the links.
 Shares SharesOf(const RoundsCost& cost, const cluster::CollectiveProtocol& protocol) {
   Shares shares = {protocol.rate, protocol.rate_between_nodes};
-  if (protocol.copy_rate == Bandwidth(0)) return shares;
+  if (protocol.part_rate == Bandwidth(0) || cost.own_parts == 0) return shares;
   double links = 0;
   for (const RoundCost& round : cost.rounds) {
     double slowest = 0;
@@ -92,9 +92,8 @@ Shares SharesOf(const RoundsCost& cost, const cluster::CollectiveProtocol& proto
     links += slowest * static_cast<double>(round.active);
   }
   if (links == 0) return shares;
-  const double copies = static_cast<double>(cost.parts_a_size) / (cost.copies_half ? 2 : 1) /
-                        static_cast<double>(protocol.copy_rate.bytes_per_second());
-  shares.in_node = links / (links / protocol.rate + copies);
+  const double own = cost.own_parts / static_cast<double>(protocol.part_rate.bytes_per_second());
+  shares.in_node = links / (links / protocol.rate + own);
   return shares;
 }
 

@@ -18,9 +18,10 @@
 // A protocol of a communication library (cluster/collective_profile.h) changes that: the collective
 // starts up, then a message's steps follow each other, each of which takes what the protocol says,
 // while the data stream over the most loaded link of each round at the part of its rate that the
-// protocol reaches. Copies in a device's memory slow down its links within the node: a ring passes
-// through both, one after the other, but those between nodes wait for neither. Pieces are so small
-// that a pipeline's filling is in its steps.
+// protocol reaches. A rank of n has a part of its own, size / n, that it copies or adds up in its
+// memory: one more step of the n - 1 or 2 (n - 1) of a ring, at a rate of its own. Links within the
+// node wait for it, those between nodes do not. Pieces are so small that a pipeline's filling is in
+// its steps.
 
 namespace orrery::cost_models {
 
@@ -55,7 +56,7 @@ struct RoundsCost {
   std::vector<RoundCost> rounds = {};
   std::vector<LinkVolume> volumes = {};  // of all links that carry anything, in order of first use
   StepCount steps = {};                  // counted where the topology's profile is not ideal
-  bool copies_half = false;              // whether devices copy half of the size, not all of it
+  double own_parts = 0;                  // that a rank handles beside those on links
 };
 
 /// A group of devices: rank r is device r.

@@ -81,12 +81,12 @@ TEST(Protocol, OfARingIsItsClosedForm) {
       10 + 7 + 140, 1e-3);
 }
 
-// One pass of the tensor in an all-reduce, half of one in others.
-TEST(Protocol, CopiesTakeTimeBesideTheLinks) {
+// Of eight ranks an eighth of the tensor, whatever passes the links.
+TEST(Protocol, ARanksOwnPartTakesTimeBesideTheLinks) {
   CollectiveProtocol copies = kPlain;
-  copies.copy_rate = Bandwidth(40'000'000'000);
+  copies.part_rate = Bandwidth(10'000'000'000);
   const Topology node = With(kNode, {copies});
-  EXPECT_NEAR(Microseconds(node, {.algorithm = "ring", .size = 8'000'000}), 24 + 280 + 200, 1e-2);
+  EXPECT_NEAR(Microseconds(node, {.algorithm = "ring", .size = 8'000'000}), 24 + 280 + 100, 1e-2);
   EXPECT_NEAR(
       Microseconds(
           node, {.algorithm = "ring", .kind = CollectiveKind::kReduceScatter, .size = 8'000'000}),
@@ -137,6 +137,32 @@ TEST(Protocol, SwitchesThatReduceHaveTheirOwn) {
   // Without one of their own they take any.
   topology.SetCollectiveProfile({.protocols = {kPlain}});
   EXPECT_EQ(Choose(topology, {.algorithm = "in-network", .size = 1 << 20}).protocol.name, "plain");
+}
+
+// Also of those in a ring by hand.
+TEST(Protocol, SendsHaveTheirOwn) {
+  CollectiveProtocol sends = kPlain;
+  sends.name = "p2p";
+  sends.sends = true;
+  const Topology topology = With(kNode, {kPlain, sends});
+  for (const CollectiveKindInfo& kind : AllCollectiveKinds()) {
+    const bool of_sends =
+        kind.kind == CollectiveKind::kAllToAll || kind.kind == CollectiveKind::kScatter ||
+        kind.kind == CollectiveKind::kGather || kind.kind == CollectiveKind::kSendReceive;
+    EXPECT_EQ(Choose(topology, {.kind = kind.kind, .size = 8000}).protocol.name,
+              of_sends ? "p2p" : "plain")
+        << kind.name;
+  }
+  // Seven messages, and seven eighths of 8 MB at half of 100 GB/s.
+  EXPECT_NEAR(Microseconds(topology, {.kind = CollectiveKind::kAllToAll, .size = 8'000'000}),
+              10 + 7 + 140, 1e-3);
+  EXPECT_EQ(Choose(topology, {.algorithm = "ring", .kind = CollectiveKind::kAllToAll, .size = 8})
+                .protocol.name,
+            "p2p");
+  // Without one of their own they take any.
+  EXPECT_EQ(
+      Choose(With(kNode, {kPlain}), {.kind = CollectiveKind::kAllToAll, .size = 8}).protocol.name,
+      "plain");
 }
 
 // In a library a tree is a chain in each node.
@@ -196,7 +222,7 @@ TEST(ProtocolProperty, TheChosenIsTheLeastOfAllProtocols) {
       EXPECT_FALSE(chosen.protocol.ideal());
       EXPECT_EQ(chosen.time, TimeOf(chosen.cost, Bytes(size), chosen.protocol));
       for (const CollectiveProtocol& protocol : topology.collective_profile().protocols) {
-        if (protocol.in_network != chosen.protocol.in_network) continue;
+        if (protocol.in_network != chosen.protocol.in_network || protocol.sends) continue;
         EXPECT_LE(chosen.time, TimeOf(chosen.cost, Bytes(size), protocol)) << spelling;
       }
     }

@@ -5,6 +5,7 @@
 #include "cost_models/collectives/pricing.h"
 #include "cost_models/collectives/routes.h"
 #include "cost_models/collectives/slower.h"
+#include "cost_models/collectives/steps.h"
 #include "support/check.h"
 
 // What the rounds of a collective load, counted link by link.
@@ -81,6 +82,19 @@ bool LoadTheSame(const Round& a, const Round& b) {
          });
 }
 
+// Of kinds in which each rank has a share of the data: as many parts as that is. Where the whole
+// passes through chains of the nodes (trees), the share that a rank is the head of in its node.
+double OwnParts(const Rounds& rounds, const Topology& topology) {
+  using enum CollectiveKind;
+  constexpr CollectiveKinds kWithShares = {kAllReduce, kReduceScatter, kAllGather,
+                                           kAllToAll,  kScatter,       kGather};
+  if (!kWithShares.contains(rounds.kind)) return 0;
+  const int32_t a_node = DevicesANode(topology);
+  const bool chains = rounds.kind == kAllReduce && rounds.rounds.front().pipelined;
+  const int32_t ranks = chains && a_node > 1 ? std::min(rounds.ranks, a_node) : rounds.ranks;
+  return static_cast<double>(rounds.parts_a_size) / ranks;
+}
+
 int64_t RouteCount(std::span<const DeviceGroup> groups, const Rounds& rounds) {
   int64_t routes = 0;
   for (const Round& round : rounds.rounds) routes += std::ssize(round.transfers);
@@ -99,7 +113,7 @@ class RoundCounter {
 
   RoundsCost Count() {
     RoundsCost cost{.parts_a_size = rounds_.parts_a_size,
-                    .copies_half = rounds_.kind != CollectiveKind::kAllReduce};
+                    .own_parts = OwnParts(rounds_, topology_)};
     if (tells_nodes_apart_) {
       for (const DeviceGroup group : groups_) {
         cost.steps = std::max(cost.steps, CountSteps(topology_, group, rounds_));

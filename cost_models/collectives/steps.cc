@@ -22,6 +22,7 @@ class StepCounter {
       const StepCount steps = round.pipelined ? Chain(round) : Repeated(round);
       sum_.between_nodes += steps.between_nodes;
       sum_.in_node += steps.in_node;
+      sum_.messages += steps.messages;
     }
     return sum_;
   }
@@ -39,21 +40,30 @@ class StepCounter {
   StepCount Repeated(const Round& round) {
     int64_t leaving = 0;
     int64_t all = 0;
+    messages_.assign(2 * static_cast<size_t>(rounds_.ranks), 0);
     for (const Transfer& transfer : round.transfers) {
       all += transfer.messages;
-      if (Leaves(transfer)) leaving += transfer.messages;
+      if (Leaves(transfer)) {
+        leaving += transfer.messages;
+      } else if (!IsHub(transfer.from) && !IsHub(transfer.to)) {
+        messages_[2 * static_cast<size_t>(transfer.from)] += transfer.messages;
+        messages_[2 * static_cast<size_t>(transfer.to) + 1] += transfer.messages;
+      }
     }
+    const int64_t messages = *std::ranges::max_element(messages_) * round.repeat;
     const bool streams_across = round.overlaps_next && leaving == all;
     const int64_t repeat =
         streams_across ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(round.repeat)))
                        : round.repeat;
-    if (repeat == 1) return {.between_nodes = leaving > 0, .in_node = leaving == 0};
+    if (repeat == 1) {
+      return {.between_nodes = leaving > 0, .in_node = leaving == 0, .messages = messages};
+    }
     // Rounded up; in this order no product exceeds its type.
     const int64_t between =
         leaving == all ? repeat
                        : static_cast<int64_t>(static_cast<__int128>(repeat) * leaving / all) +
                              (static_cast<__int128>(repeat) * leaving % all != 0);
-    return {.between_nodes = between, .in_node = repeat - between};
+    return {.between_nodes = between, .in_node = repeat - between, .messages = messages};
   }
 
   // Transfers in the order in which the first piece reaches them; each goes on from the longest
@@ -93,6 +103,7 @@ class StepCounter {
   std::span<const DeviceId> group_;
   const Rounds& rounds_;
   StepCount sum_;
+  std::vector<int64_t> messages_;  // of a round, in the node: from each rank, and to it
 };
 
 }  // namespace
@@ -121,7 +132,8 @@ StepCount CountSteps(const cluster::Topology& topology, std::span<const cluster:
 
 Duration LatencyOf(const StepCount& steps, const cluster::CollectiveProtocol& protocol) {
   if (protocol.start_up_has_steps) return protocol.start_up;
-  return protocol.start_up + protocol.step_in_node * steps.in_node +
+  return protocol.start_up +
+         protocol.step_in_node * (protocol.sends ? steps.messages : steps.in_node) +
          (steps.wire + protocol.step_between_nodes) * steps.between_nodes;
 }
 

@@ -20,6 +20,8 @@ struct StepCount {
   int64_t between_nodes = 0;
   int64_t in_node = 0;
   Duration wire = {};  // the largest latency of the links of a step between nodes
+  /// Of the busiest rank, messages from or to others of its node, one after the other.
+  int64_t messages = 0;
 
   friend auto operator<=>(const StepCount&, const StepCount&) = default;
 };
@@ -41,7 +43,8 @@ bool LeavesNode(const cluster::Topology& topology, std::span<const cluster::Devi
 StepCount CountSteps(const cluster::Topology& topology, std::span<const cluster::DeviceId> group,
                      const Rounds& rounds);
 
-/// Start-up and steps by that protocol, which is not the ideal one.
+/// Start-up and steps by that protocol, which is not the ideal one. By one for sends a rank's
+/// messages in the node count, whether or not they wait for each other.
 Duration LatencyOf(const StepCount& steps, const cluster::CollectiveProtocol& protocol);
 
 }  // namespace orrery::cost_models

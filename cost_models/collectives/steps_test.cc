@@ -119,6 +119,22 @@ TEST(CountSteps, OfAPipelineIsThatOfItsFirstPiece) {
   }
 }
 
+TEST(CountSteps, CountsTheMessagesOfARank) {
+  const cluster::Topology topology = cluster::ParseCluster("nodes:2x4@1GB/s,nic=1GB/s")->topology;
+  std::vector<DeviceId> group;
+  for (int32_t i = 0; i < 8; ++i) group.push_back(DeviceId(i));
+  const auto messages = [&](const char* algorithm, CollectiveKind kind) {
+    const CollectiveCall call = MakeCall({.kind = kind, .group = group}, topology);
+    return CountSteps(topology, group, (*FindCollectiveAlgorithm(algorithm))->rounds(call))
+        .messages;
+  };
+  // To the three others of the node; whether from one or to one.
+  EXPECT_EQ(messages("direct", CollectiveKind::kAllToAll), 3);
+  EXPECT_EQ(messages("direct", CollectiveKind::kScatter), 3);
+  EXPECT_EQ(messages("direct", CollectiveKind::kGather), 3);
+  EXPECT_EQ(messages("direct", CollectiveKind::kSendReceive), 1);
+}
+
 TEST(LatencyOf, IsStartAndSteps) {
   const cluster::CollectiveProtocol protocol = {.name = "p",
                                                 .start_up = Duration(1000),
@@ -126,6 +142,11 @@ TEST(LatencyOf, IsStartAndSteps) {
                                                 .step_between_nodes = Duration(100)};
   EXPECT_EQ(LatencyOf({.between_nodes = 2, .in_node = 3, .wire = Duration(7)}, protocol),
             Duration(1000 + 3 * 10 + 2 * 107));
+  cluster::CollectiveProtocol sends = protocol;
+  sends.sends = true;
+  EXPECT_EQ(
+      LatencyOf({.between_nodes = 1, .in_node = 0, .wire = Duration(7), .messages = 5}, sends),
+      Duration(1000 + 5 * 10 + 107));
 }
 
 }  // namespace

@@ -21,11 +21,21 @@ const std::string kFile = absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/measured_
 
 Finished Ask(const std::string& flags) { return Execute(absl::StrCat("collective ", flags)); }
 
-// The columns of each row, by its id.
+// The columns of each row, by its id; what stands between quotes is one.
 std::map<std::string, std::vector<std::string>> Rows(const std::string& csv) {
   std::map<std::string, std::vector<std::string>> rows;
   for (const absl::string_view line : absl::StrSplit(csv, '\n', absl::SkipEmpty())) {
-    const std::vector<std::string> columns = absl::StrSplit(line, ',');
+    std::vector<std::string> columns = {""};
+    bool quoted = false;
+    for (const char c : line) {
+      if (c == '"') {
+        quoted = !quoted;
+      } else if (c == ',' && !quoted) {
+        columns.emplace_back();
+      } else {
+        columns.back() += c;
+      }
+    }
     rows[columns[0]] = columns;
   }
   return rows;
@@ -36,9 +46,10 @@ TEST(CollectiveMeasurements, PresetsMeetTheCalibrationSweeps) {
   const Finished finished = Ask("--measurements " + kFile);
   ASSERT_EQ(finished.err, "");
   const auto rows = Rows(finished.out);
+  const std::string early = "dgx-a100:1,collectives=nccl-ampere-2023";
   const std::map<std::string, std::string> clusters = {
-      {"vtrain-a100-ar-2", "dgx-a100:1"}, {"vtrain-a100-ar-4", "dgx-a100:1"},
-      {"vtrain-a100-ar-8", "dgx-a100:1"}, {"stas-a100-8-ar", "dgx-a100:1"},
+      {"vtrain-a100-ar-2", early},        {"vtrain-a100-ar-4", early},
+      {"vtrain-a100-ar-8", early},        {"stas-a100-8-ar", early},
       {"dgxc-h100-8-ar", "dgx-h100:1"},   {"aws-p5-16-ar", "aws-p5:2"},
       {"cw-gb200-72-ar", "gb200-nvl72:1"}};
   for (const auto& [id, cluster] : clusters) {
@@ -79,7 +90,7 @@ TEST(CollectiveMeasurements, FindThePreset) {
       {R"("gpu": "V100-SXM2-32GB", "gpus": 4, "nodes": 1)", "dgx-v100:1"},
       {R"("gpu": "A100-SXM4-40GB", "gpus": 8, "nodes": 1)", "dgx-a100-40gb:1"},
       {R"("gpu": "A100-SXM4-80GB", "gpus": 16, "nodes": 2, "inter": "EFA 4x100")", "aws-p4de:2"},
-      {R"("gpu": "A100", "gpus": 16, "nodes": 2, "inter": "RoCE")", "dgx-a100:2,nic=200gbe"},
+      {R"("gpu": "A100", "gpus": 16, "nodes": 2, "inter": "RoCE")", R"("dgx-a100:2,nic=200gbe")"},
       {R"("gpu": "A100", "gpus": 16, "nodes": 2, "inter": "HDR")", "dgx-a100:2"},
       {R"("gpu": "H100-SXM5-80GB", "gpus": 64)", "dgx-h100:8"},
       {R"("gpu": "H100", "gpus": 4, "nodes": 4, "inter": "EFA")", "aws-p5:4"},
