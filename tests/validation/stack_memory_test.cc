@@ -110,7 +110,7 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
   EXPECT_EQ(of("torchtitan", DType::kBF16, true).loss, 20);
   EXPECT_EQ(std::string(StackMemoryOf("abacus", {}).status().message()),
             "there is no stack 'abacus'; wanted one of ideal, megatron, nemo, "
-            "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan");
+            "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan, torchtitan-compile");
 }
 
 // Of each record: found by its name, told in errors, and what it holds is beside 16 bits alone.

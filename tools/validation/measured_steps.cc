@@ -120,6 +120,7 @@ MeasuredStep ReadRow(const Json& row, const std::string& source, bool reserved) 
   step.schedule = Text(row, "schedule");
   step.recompute = Text(row, "recompute");
   step.precision = absl::AsciiStrToLower(Text(row, "precision"));
+  step.flags = absl::AsciiStrToLower(Text(row, "flags"));
   ReadMeasured(row, reserved, step);
   return step;
 }

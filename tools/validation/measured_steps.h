@@ -36,6 +36,7 @@ struct MeasuredStep {
   bool sequence_parallel = false;
   int64_t global_batch = 0, micro_batch = 0, microbatches = 0;
   std::string schedule, recompute, precision;
+  std::string flags;   // of the software, as "torch.compile"
   double seconds = 0;  // of a step, printed or derived from what was printed
   double bytes = 0;    // the peak of the fullest device
   MemoryMeasure measure = MemoryMeasure::kAllocated;
