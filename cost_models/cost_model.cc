@@ -113,6 +113,21 @@ Bytes ExtraBytesOf(const OpView& op) {
     case ir::OpKind::kCrossEntropyPartsGrad:
       rate = extra.loss_gradient;
       break;
+    case ir::OpKind::kRmsNorm:
+      rate = extra.norm;
+      break;
+    case ir::OpKind::kRmsNormGrad:
+      rate = extra.norm_gradient;
+      break;
+    case ir::OpKind::kRotary:
+      rate = extra.rotary;
+      break;
+    case ir::OpKind::kSwiGlu:
+      rate = extra.gated;
+      break;
+    case ir::OpKind::kSwiGluGrad:
+      rate = extra.gated_gradient;
+      break;
     case ir::OpKind::kLinear:
       rate = extra.activation;
       elements = op.results.size() > 1 ? cost_model_cc::HalfElements(*op.results[1]) : 0;

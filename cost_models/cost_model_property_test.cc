@@ -92,6 +92,11 @@ class Random {
   std::mt19937 engine_;  // its sequence is the same everywhere
 };
 
+Shape Aligned(const Shape& s) {
+  const auto up = [](int64_t size) { return (size + 15) / 16 * 16; };
+  return {up(s.m), up(s.k), up(s.n)};
+}
+
 const cluster::Device& AnyDevice(Random& random) {
   const auto devices = cluster::AllDevices();
   return devices[static_cast<size_t>(random.UpTo(static_cast<int64_t>(devices.size())))];
@@ -143,7 +148,9 @@ TEST(CostModelProperty, KernelsTakeTimeAndMoreForMoreFlopsAndBytes) {
   const std::vector<Model> models = Models();
   for (const OpKind kind : Kernels()) {
     for (int trial = 0; trial < kTrials; ++trial) {
-      const Shape small_shape = random.NewShape(), large_shape = random.Grow(small_shape);
+      // Where rows begin at multiples of 16 bytes, as all do or none.
+      const Shape small_shape = Aligned(random.NewShape()),
+                  large_shape = Aligned(random.Grow(small_shape));
       const DType dtype = random.NewDType();
       const auto small = Sample(kind, small_shape, dtype), large = Sample(kind, large_shape, dtype);
       if (small == nullptr || large == nullptr) break;

@@ -16,8 +16,16 @@ namespace {
 using ir::DType;
 using ir::OpKind;
 
-constexpr KernelChoice kChoice = {
-    .extra = {.gradient_sum = 12, .update = 32, .loss = 36, .loss_gradient = 10, .activation = 4}};
+constexpr KernelChoice kChoice = {.extra = {.gradient_sum = 12,
+                                            .update = 32,
+                                            .loss = 36,
+                                            .loss_gradient = 10,
+                                            .activation = 4,
+                                            .norm = 32,
+                                            .norm_gradient = 70,
+                                            .rotary = 16,
+                                            .gated = 4,
+                                            .gated_gradient = 8}};
 
 int64_t ExtraOf(const OpFixture& op) {
   EXPECT_TRUE(op.status().ok()) << op.status();
@@ -49,6 +57,13 @@ TEST(ExtraBytes, AreOfActivations) {
   EXPECT_EQ(ExtraOf(OpFixture(OpKind::kLinear, {x, w})), 0);
 }
 
+TEST(ExtraBytes, AreOfEagerKernels) {
+  const ir::TensorType x = Tensor({64, 16}, DType::kBF16), g = Tensor({16}, DType::kBF16);
+  EXPECT_EQ(ExtraOf(OpFixture(OpKind::kRmsNorm, {x, g})), 32 * 64 * 16);
+  EXPECT_EQ(ExtraOf(OpFixture(OpKind::kSwiGlu, {x, x})), 4 * 64 * 16);
+  EXPECT_EQ(ExtraOf(OpFixture(OpKind::kSwiGluGrad, {x, x, x})), 8 * 64 * 16);
+}
+
 // Of each parameter, whatever it has of state.
 TEST(ExtraBytes, AreOfParameters) {
   const ir::TensorType a = Tensor({10}, DType::kBF16), b = Tensor({20}, DType::kBF16);
@@ -58,7 +73,7 @@ TEST(ExtraBytes, AreOfParameters) {
 
 // Only kernels as they are take time for it: the roofline stays the ideal.
 TEST(ExtraBytes, TakeTimeInKernels) {
-  const ir::TensorType a = Tensor({1 << 24}, DType::kBF16);
+  const ir::TensorType a = Tensor({1 << 28}, DType::kBF16);
   const OpFixture op(OpKind::kAccumulate, {a, a});
   OpView view = op.view();
   const cluster::Device device = *cluster::FindDevice("a100-80gb");

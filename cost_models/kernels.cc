@@ -89,7 +89,7 @@ class Kernels final : public OverLinks {
     for (const ir::ProductShape& shape : ProductsOf(op)) {
       if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
       types.along_k = HasRowsOf(op, shape.k);
-      sum += PriceProduct(shape, types, device, KernelRatesOf(device.name).sustained).time;
+      sum += PriceProduct(shape, types, device, KernelRatesOf(device.name).clock(types.in)).time;
     }
     return sum;
   }

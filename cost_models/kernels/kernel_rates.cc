@@ -10,7 +10,8 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 
 // Products: TensorRT-LLM's layers in bursts, aiconfigurator@095f58a51. Clocks under load: of B200
 // and A100 PCIe TransformerEngine's products of training, SimuMax@4dcaae513; of A100 SXM and H100
-// the 241 and 620 TFLOP/s that runs of Megatron and NeMo imply, over 266 and 805 of these bursts.
+// the 241 and 636 TFLOP/s that runs of Megatron and NeMo imply, over 266 and 805 of these bursts.
+// Of products of 8 bits what NeMo's steps on H100 and its and MLPerf's on B200 and GB200 imply.
 // Fused attention: what more heads add to SimuMax's kernels of TransformerEngine on A100 PCIe and
 // B200, 198 and 1,260 TFLOP/s of causal flops forward, 164 and 1,075 backward. On H100 all classes
 // but the oldest are Shah et al. (2024), figures 5 and 6, which tests/data/attention_published.csv
@@ -44,6 +45,7 @@ constexpr KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .cores = 108,
           .start = Nanoseconds(2840),
           .sustained = sustained,
+          .sustained_quarter = sustained,
           .straggling = 0.006,
           .half = kProductsOfA100,
           .quarter = kProductsOfA100,
@@ -66,6 +68,9 @@ constexpr KernelRates kRatesOfA100 =
 constexpr KernelRates kRatesOfA100Pcie =
     RatesOfA100(0.85, "aiconfigurator's kernel tables of A100 SXM; the clock of SimuMax's");
 
+// Steps of NeMo with products of 8 bits imply so much less of a burst than those of 16.
+constexpr double kQuarterOnH100 = 0.77 / 0.79;
+
 constexpr KernelRates RatesOfH100(double sustained, absl::string_view source) {
   return {
       .source = source,
@@ -73,6 +78,7 @@ constexpr KernelRates RatesOfH100(double sustained, absl::string_view source) {
       .cores = 132,
       .start = Nanoseconds(2580),
       .sustained = sustained,
+      .sustained_quarter = sustained * kQuarterOnH100,
       .straggling = 0.003,
       .half = {.efficiency = 0.816,
                .memory = 0.838,
@@ -106,10 +112,10 @@ constexpr KernelRates RatesOfH100(double sustained, absl::string_view source) {
 }
 
 constexpr KernelRates kRatesOfH100 =
-    RatesOfH100(0.77, "aiconfigurator's kernel tables; the clock of training runs");
+    RatesOfH100(0.79, "aiconfigurator's kernel tables; the clock of training runs");
 // At 500 W of 700: near its limit a chip's power goes with about the square of its clock.
 constexpr KernelRates kRatesOfH100At500W = RatesOfH100(
-    0.77 * 0.845, "aiconfigurator's kernel tables; the clock of training runs at 500 W");
+    0.79 * 0.845, "aiconfigurator's kernel tables; the clock of training runs at 500 W");
 
 constexpr AttentionRates kFlash2OnB200 = {
     .efficiency = 0.185, .backward = 0.87, .fill = 230, .width_power = 0.2};
@@ -120,6 +126,7 @@ constexpr KernelRates kRatesOfB200 = {
     .cores = 148,
     .start = Nanoseconds(2040),
     .sustained = 0.72,
+    .sustained_quarter = 0.66,
     .straggling = 0.003,
     .half = {.efficiency = 0.686,
              .memory = 0.726,
@@ -171,6 +178,7 @@ constexpr KernelRates kAssumedRates = {
     .cores = 128,
     .start = Nanoseconds(2600),
     .sustained = 0.8,
+    .sustained_quarter = 0.78,
     .straggling = 0.003,
     .half = kAssumed,
     .quarter = kAssumed,
@@ -200,9 +208,12 @@ constexpr Line kLines[] = {
     {"h100-96gb-hbm2e", kRatesOfH100At500W},
     {"h100-", kRatesOfH100},
     {"h200", kRatesOfH100},
+    {"gh200", kRatesOfH100},
+    {"h800", kRatesOfH100},
     {"b200", kRatesOfB200},
     {"gb200", kRatesOfB200},
     {"b300", kRatesOfB200},
+    {"gb300", kRatesOfB200},
 };
 
 }  // namespace
@@ -226,6 +237,10 @@ const AttentionRates& AttentionClassRates::Of(AttentionClass attention) const {
 
 const ProductRates& KernelRates::products(ir::DType dtype) const {
   return ir::SizeOf(dtype) == 1 ? quarter : half;
+}
+
+double KernelRates::clock(ir::DType dtype) const {
+  return ir::SizeOf(dtype) == 1 ? sustained_quarter : sustained;
 }
 
 const KernelRates& KernelRatesOf(absl::string_view device) {

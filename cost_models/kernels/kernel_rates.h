@@ -56,6 +56,8 @@ struct KernelRates {
   Duration start;            // from one kernel of a captured graph to the next
   /// Clock of training over the clock of a burst: power decides, over milliseconds.
   double sustained;
+  /// The same of products of 8 bits, which may draw more.
+  double sustained_quarter;
   /// How much longer the slowest of twice as many devices takes.
   double straggling;
   ProductRates half;     // 2-byte operands, and wider ones
@@ -68,6 +70,8 @@ struct KernelRates {
 
   /// Those of products whose operands have that type.
   const ProductRates& products(ir::DType dtype) const;
+  /// The clock of training over that of a burst, in such products.
+  double clock(ir::DType dtype) const;
 };
 
 /// Those of a device kind, by name; of an unknown one those of an assumption, which say so.

@@ -14,8 +14,9 @@ TEST(KernelRates, AreSharesOfWhatThereIs) {
     EXPECT_FALSE(rates.source.empty()) << device.name;
     for (const double share :
          {rates.half.efficiency, rates.half.memory, rates.quarter.efficiency, rates.quarter.memory,
-          rates.other_products, rates.sustained, rates.half.wave_weight, rates.quarter.wave_weight,
-          rates.half.unaligned, rates.half.unaligned_batch, rates.quarter.unaligned}) {
+          rates.other_products, rates.sustained, rates.sustained_quarter, rates.half.wave_weight,
+          rates.quarter.wave_weight, rates.half.unaligned, rates.half.unaligned_batch,
+          rates.quarter.unaligned}) {
       EXPECT_GT(share, 0) << device.name;
       EXPECT_LE(share, 1) << device.name;
     }
@@ -31,7 +32,16 @@ TEST(KernelRates, AreSharesOfWhatThereIs) {
   }
 }
 
+TEST(KernelRates, HaveAClockForEachWidth) {
+  const KernelRates& b200 = KernelRatesOf("b200");
+  EXPECT_EQ(b200.clock(ir::DType::kBF16), b200.sustained);
+  EXPECT_EQ(b200.clock(ir::DType::kF8), b200.sustained_quarter);
+  EXPECT_LT(b200.clock(ir::DType::kF8), b200.clock(ir::DType::kBF16));
+}
+
 TEST(KernelRates, AreThoseOfTheCores) {
+  EXPECT_EQ(&KernelRatesOf("gh200"), &KernelRatesOf("h100-80gb"));
+  EXPECT_EQ(&KernelRatesOf("gb300"), &KernelRatesOf("b200"));
   EXPECT_EQ(&KernelRatesOf("h200"), &KernelRatesOf("h100-80gb"));
   EXPECT_EQ(&KernelRatesOf("gb200"), &KernelRatesOf("b200"));
   EXPECT_EQ(KernelRatesOf("a100-40gb").cores, 108);

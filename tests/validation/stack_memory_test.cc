@@ -110,7 +110,7 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
   EXPECT_EQ(of("torchtitan", DType::kBF16).split_loss, 20);
   EXPECT_EQ(std::string(StackMemoryOf("abacus", {}).status().message()),
             "there is no stack 'abacus'; wanted one of ideal, megatron, nemo, "
-            "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan, "
+            "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan, torchtitan-compile, "
             "or a file that ends in .json");
 }
 

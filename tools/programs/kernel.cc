@@ -104,7 +104,7 @@ Answer PriceMatmul(const Question& question) {
     return cost_models::PriceProduct(shape, {.in = question.dtype, .out = out}, question.device,
                                      clock);
   };
-  const cost_models::ProductTime time = at(question.rates.sustained);
+  const cost_models::ProductTime time = at(question.rates.clock(question.dtype));
   const auto batch = static_cast<double>(shape.batch), m = static_cast<double>(shape.m),
              n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
   const auto in = static_cast<double>(ir::SizeOf(question.dtype));

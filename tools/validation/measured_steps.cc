@@ -151,6 +151,7 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   step.schedule = Text(row, "schedule");
   step.recompute = Text(row, "recompute");
   step.precision = absl::AsciiStrToLower(Text(row, "precision"));
+  step.flags = absl::AsciiStrToLower(Text(row, "flags"));
   ReadMeasured(row, all.reserved, step);
   return step;
 }

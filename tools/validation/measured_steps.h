@@ -40,6 +40,7 @@ struct MeasuredStep {
   std::optional<bool> sequence_parallel;  // nothing: the row does not say
   int64_t global_batch = 0, micro_batch = 0, microbatches = 0;
   std::string schedule, recompute, precision, task;
+  std::string flags;   // of the software, as "torch.compile"
   double seconds = 0;  // of a step, printed or derived from what was printed
   double bytes = 0;    // the peak of the fullest device
   MemoryMeasure measure = MemoryMeasure::kAllocated;

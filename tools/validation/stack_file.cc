@@ -52,6 +52,11 @@ constexpr Figure<cost_models::ExtraTraffic> kTrafficFigures[] = {
     {"loss", &cost_models::ExtraTraffic::loss, 1e3},
     {"loss_gradient", &cost_models::ExtraTraffic::loss_gradient, 1e3},
     {"activation", &cost_models::ExtraTraffic::activation, 1e3},
+    {"norm", &cost_models::ExtraTraffic::norm, 1e3},
+    {"norm_gradient", &cost_models::ExtraTraffic::norm_gradient, 1e3},
+    {"rotary", &cost_models::ExtraTraffic::rotary, 1e3},
+    {"gated", &cost_models::ExtraTraffic::gated, 1e3},
+    {"gated_gradient", &cost_models::ExtraTraffic::gated_gradient, 1e3},
 };
 
 // Objects of figures, by the type of parameters.

@@ -59,10 +59,15 @@ std::string StackOf(const MeasuredStep& step) {
       {"mlperf", "nemo"}};
   const std::string source = absl::AsciiStrToLower(step.source);
   for (const auto& [part, software] : kSoftware) {
-    if (absl::StrContains(source, part)) return std::string(software);
+    if (!absl::StrContains(source, part)) continue;
+    const bool compiles = software == "torchtitan" && absl::StrContains(step.flags, "compile");
+    return absl::StrCat(software, compiles ? "-compile" : "");
   }
   return "megatron";
 }
+
+// Eager or compiled.
+bool IsTorchtitan(absl::string_view stack) { return absl::StartsWith(stack, "torchtitan"); }
 
 // Vocabularies that sources leave out: GPT-2's, padded as Megatron pads it; and BLOOM's "about
 // 250k" as its tokenizer has it, padded.
@@ -75,7 +80,7 @@ int64_t VocabularyOf(const MeasuredStep& step, int64_t tp) {
 
 // Kernels of attention that keep no scores: everywhere but in Megatron before they came up.
 bool HasFlash(const MeasuredStep& step, absl::string_view stack) {
-  return stack == "torchtitan" || stack == "fsdp" ||
+  return IsTorchtitan(stack) || stack == "fsdp" ||
          !(absl::StrContains(step.device, "A100") || absl::StrContains(step.device, "V100"));
 }
 
@@ -83,7 +88,7 @@ bool HasFlash(const MeasuredStep& step, absl::string_view stack) {
 std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp) {
   const MeasuredStep::Model& m = step.model;
   const int64_t heads = m.heads > 0 ? m.heads : std::max<int64_t>(1, m.hidden / 128);
-  const bool split = setup.stack == "torchtitan";  // the vocabulary is not padded
+  const bool split = IsTorchtitan(setup.stack);  // the vocabulary is not padded
   std::string text =
       absl::StrCat("gpt:layers=", m.layers, ",hidden=", m.hidden, ",heads=", heads, ",seq=", m.seq,
                    ",vocab=", split ? m.vocab : VocabularyOf(step, tp),
@@ -181,7 +186,7 @@ absl::StatusOr<std::vector<transforms::ShardingPin>> Pins(const MeasuredStep& st
 // Of torchtitan's plan no more is known than what it splits; others are Megatron's pattern.
 absl::Status SetTensorParallelism(const MeasuredStep& step, absl::string_view stack,
                                   transforms::ParallelPlan& plan) {
-  if (stack == "torchtitan") {
+  if (IsTorchtitan(stack)) {
     ORRERY_ASSIGN_OR_RETURN(plan.pins, Pins(step));
     return absl::OkStatus();
   }
@@ -278,7 +283,7 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   if (c.schedule.name() == "interleaved") {
     const int64_t most = (step.model.layers + 1) / c.pp + 1;  // a layer each, as one source has it
     const bool said = step.chunks > 1;
-    c.chunks = said ? step.chunks : setup.stack == "torchtitan" ? 2 : most;
+    c.chunks = said ? step.chunks : step_setup_cc::IsTorchtitan(setup.stack) ? 2 : most;
   }
   ModelFlags& flags = setup.flags;
   flags.model = step_setup_cc::ModelOf(step, setup, c.hp);

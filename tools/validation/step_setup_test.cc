@@ -80,6 +80,10 @@ TEST(StepSetup, KnowsSoftwareByTheSource) {
     return SetupOf(row).value().stack;
   };
   EXPECT_EQ(stack("05_Torchtitan"), "torchtitan");
+  MeasuredStep compiled = Row();
+  compiled.source = "05_torchtitan";
+  compiled.flags = "2d + torch.compile";
+  EXPECT_EQ(SetupOf(compiled)->stack, "torchtitan-compile");
   EXPECT_EQ(stack("06c_bloom_sweep"), "deepspeed");
   EXPECT_EQ(stack("mosaic_foundry"), "fsdp");
   EXPECT_EQ(stack("07b_vtrain_single_node"), "megatron-deepspeed");

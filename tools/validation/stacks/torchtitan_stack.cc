@@ -4,8 +4,29 @@
 // FlashAttention 2. The loss is eager, in fp32: a copy (6), log_softmax, which reads thrice (16),
 // and backward its gradient, which reads both operands twice (20), zeros (4), the copy back (6); of
 // these the ops have 2 and 4. AdamW is fused (28), norm (4), clipping (8), the copy to 16 bits (6).
+//
+// It is eager: of RMS norms (aten's composite rms_norm) a copy in fp32 (6), squares (8), their mean
+// (4), the quotient (8), back to 16 bits (6), the weight (4), of which the op has 4; backward 76 by
+// the same count, of which it has 6; rotary positions as complex numbers of fp32 (20, where the op
+// has 4); silu and the product (10, of 6), backward (18, of 10).
 
 namespace orrery::tools {
+
+namespace torchtitan_stack_cc {
+namespace {
+
+constexpr cost_models::ExtraTraffic kTraffic = {.update = 16,
+                                                .loss = 20,
+                                                .loss_gradient = 26,
+                                                .activation = 4,
+                                                .norm = 32,
+                                                .norm_gradient = 70,
+                                                .rotary = 16,
+                                                .gated = 4,
+                                                .gated_gradient = 8};
+
+}  // namespace
+}  // namespace torchtitan_stack_cc
 
 extern constinit const SoftwareStack kTorchtitanStack = {
     .name = "torchtitan",
@@ -13,8 +34,8 @@ extern constinit const SoftwareStack kTorchtitanStack = {
     .bf16 = {.loss = 12},
     .split_loss = 20,
     .attention = cost_models::AttentionClass::kFlash2,
-    .fp16_traffic = {.update = 16, .loss = 20, .loss_gradient = 26, .activation = 4},
-    .bf16_traffic = {.update = 16, .loss = 20, .loss_gradient = 26, .activation = 4},
+    .fp16_traffic = torchtitan_stack_cc::kTraffic,
+    .bf16_traffic = torchtitan_stack_cc::kTraffic,
 };
 
 }  // namespace orrery::tools
