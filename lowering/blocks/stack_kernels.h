@@ -1,7 +1,7 @@
 #ifndef ORRERY_LOWERING_BLOCKS_STACK_KERNELS_H_
 #define ORRERY_LOWERING_BLOCKS_STACK_KERNELS_H_
 
-#include "cost_models/kernel_choice.h"
+#include "cost_models/kernels/kernel_choice.h"
 #include "support/units.h"
 
 namespace orrery::lowering {
