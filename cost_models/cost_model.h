@@ -13,7 +13,7 @@
 #include "cluster/topology.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/collective_kind.h"
-#include "cost_models/kernel_choice.h"
+#include "cost_models/kernels/kernel_choice.h"
 #include "ir/attributes.h"
 #include "ir/op_info.h"
 #include "ir/op_kind_fwd.h"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cost_models/cost_model.h"
-#include "cost_models/kernel_choice.h"
+#include "cost_models/kernels/kernel_choice.h"
 #include "cost_models/op_fixture_test_util.h"
 #include "ir/op_kind.h"
 

@@ -2,7 +2,7 @@
 #define ORRERY_COST_MODELS_KERNELS_KERNEL_RATES_H_
 
 #include "absl/strings/string_view.h"
-#include "cost_models/kernel_choice.h"
+#include "cost_models/kernels/kernel_choice.h"
 #include "ir/type.h"
 #include "support/units.h"
 
@@ -45,6 +45,7 @@ struct AttentionRates {
 struct AttentionClassRates {
   AttentionRates cudnn, flash3, flash2, flash1, triton;
 
+  /// Those of one of them.
   const AttentionRates& Of(AttentionClass attention) const;
 };
 

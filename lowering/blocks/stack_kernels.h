@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cost_models/kernel_choice.h"
+#include "cost_models/kernels/kernel_choice.h"
 #include "support/units.h"
 
 namespace orrery::lowering {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "cost_models/kernel_choice.h"
+#include "cost_models/kernels/kernel_choice.h"
 #include "ir/function.h"
 #include "ir/type.h"
 #include "lowering/blocks/stack_memory.h"

@@ -1,5 +1,5 @@
-#ifndef ORRERY_COST_MODELS_KERNEL_CHOICE_H_
-#define ORRERY_COST_MODELS_KERNEL_CHOICE_H_
+#ifndef ORRERY_COST_MODELS_KERNELS_KERNEL_CHOICE_H_
+#define ORRERY_COST_MODELS_KERNELS_KERNEL_CHOICE_H_
 
 #include <array>
 #include <cstdint>
@@ -50,4 +50,4 @@ struct KernelChoice {
 
 }  // namespace orrery::cost_models
 
-#endif  // ORRERY_COST_MODELS_KERNEL_CHOICE_H_
+#endif  // ORRERY_COST_MODELS_KERNELS_KERNEL_CHOICE_H_
