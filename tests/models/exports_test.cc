@@ -38,15 +38,17 @@ namespace orrery {
 namespace exports_test_cc {
 namespace {
 
-constexpr const char* kExports[] = {"vit",        "swin",    "mobilenet", "densenet", "gpt2_past",
-                                    "last_token", "experts", "queries",   "llama",    "bart",
-                                    "llama_half", "tf_bert", "diffusion", "vit_mha",  "transformer",
-                                    "detr",       "seq2seq", "ort_bert",  "ort_llama"};
+constexpr const char* kExports[] = {
+    "vit",       "swin",    "mobilenet",   "densenet", "gpt2_past",  "last_token",
+    "experts",   "queries", "llama",       "bart",     "llama_half", "tf_bert",
+    "diffusion", "vit_mha", "transformer", "detr",     "seq2seq",    "ort_bert",
+    "ort_llama", "crnn",    "siamese",     "pooling",  "frames"};
 // With what has no result for each sample besides.
 constexpr const char* kTrained[] = {"vit",         "swin",    "mobilenet", "densenet", "gpt2_past",
                                     "last_token",  "experts", "queries",   "llama",    "bart",
                                     "llama_half",  "tf_bert", "diffusion", "own_loss", "vit_mha",
-                                    "transformer", "detr",    "seq2seq"};
+                                    "transformer", "detr",    "seq2seq",   "crnn",     "siamese",
+                                    "pooling",     "frames"};
 
 // Those whose samples meet.
 constexpr const char* kMeeting[] = {"clip", "clip_loss"};
@@ -192,10 +194,12 @@ semantics::Named WithWholes(const ir::Function& plain, semantics::Named inputs) 
 // Kernels after simplifying, and that the same is computed.
 TEST(Exports, SimplifyToFewKernels) {
   const std::map<std::string, int> most = {
-      {"vit", 15},        {"swin", 22},    {"mobilenet", 15}, {"densenet", 10}, {"gpt2_past", 12},
-      {"last_token", 30}, {"experts", 30}, {"queries", 30},   {"llama", 60},    {"bart", 21},
-      {"llama_half", 13}, {"tf_bert", 11}, {"diffusion", 14}, {"vit_mha", 14},  {"transformer", 29},
-      {"detr", 12},       {"seq2seq", 18}, {"ort_bert", 31},  {"ort_llama", 33}};
+      {"vit", 15},       {"swin", 22},       {"mobilenet", 15},   {"densenet", 10},
+      {"gpt2_past", 12}, {"last_token", 30}, {"experts", 30},     {"queries", 30},
+      {"llama", 60},     {"bart", 21},       {"llama_half", 13},  {"tf_bert", 11},
+      {"diffusion", 14}, {"vit_mha", 14},    {"transformer", 29}, {"detr", 12},
+      {"seq2seq", 18},   {"ort_bert", 31},   {"ort_llama", 33},   {"crnn", 20},
+      {"siamese", 10},   {"pooling", 11},    {"frames", 11}};
   for (const char* name : kExports) {
     SCOPED_TRACE(name);
     const ir::Function plain = Load(name, 2);

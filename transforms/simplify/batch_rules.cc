@@ -21,16 +21,16 @@ Dims BaseDims(const BatchRuleCall& call, const BatchLayout& layout) {
   return call.builder.type(layout.base).dims;
 }
 
-// Appends the op; its results have the groups `groups`.
+// Appends the op; its results are seen as `seen` is, in bases of their own.
 Layouts Append(const BatchRuleCall& call, std::span<const ValueId> operands,
-               const AttributeSet& attributes, const DimGroups& groups) {
+               const AttributeSet& attributes, const BatchLayout& seen) {
   const ir::OpId op = call.builder.Ops(call.function.kind(call.op), operands, {}, attributes);
   Layouts results;
   if (!op.valid()) return results;
   const ir::Function& to = call.builder.function();
   for (int32_t j = 0; j < to.result_count(op); ++j) {
-    BatchLayout& result =
-        results.emplace_back(BatchLayout{.base = to.result(op, j), .groups = groups});
+    BatchLayout& result = results.emplace_back(seen);
+    result.base = to.result(op, j);
     // Statistics may lack the last dimensions.
     result.groups.resize(call.function.type(call.function.result(call.op, j)).dims.size());
   }
@@ -39,15 +39,23 @@ Layouts Append(const BatchRuleCall& call, std::span<const ValueId> operands,
 
 // The dimension of the base that dimension k of the value is; nothing for the batch, and where it
 // is none of its own.
-std::optional<size_t> OwnDim(const DimGroups& groups, size_t k) {
-  if (k >= groups.size() || groups[k].size() != 1 || groups[k][0] == 0) return std::nullopt;
+std::optional<size_t> OwnDim(const BatchLayout& layout, size_t k) {
+  const DimGroups& groups = layout.groups;
+  if (k >= groups.size() || groups[k].size() != 1 || groups[k][0] == layout.batch) {
+    return std::nullopt;
+  }
   return groups[k][0];
+}
+
+// Whether two layouts run over bases of the same kind in the same way.
+bool Alike(const BatchLayout& one, const BatchLayout& other) {
+  return one.groups == other.groups && one.batch == other.batch;
 }
 
 // Whether the last dimension of the value is the last one of its base.
 bool KeepsLast(const BatchRuleCall& call, const BatchLayout& layout) {
   const size_t last = BaseDims(call, layout).size() - 1;
-  return OwnDim(layout.groups, layout.groups.size() - 1) == last;
+  return OwnDim(layout, layout.groups.size() - 1) == last;
 }
 
 size_t AxisOrLast(const AttributeSet& attributes, size_t rank) {
@@ -83,7 +91,7 @@ std::optional<ValueId> Aligned(const BatchRuleCall& call, const BatchOperand& op
     const size_t missing = rank - operand.dims.size();
     const int64_t size = k < missing ? 1 : operand.dims[k - missing];
     for (const size_t dim : layout.groups[k]) {
-      if (size != 1 && dim == 0) return std::nullopt;
+      if (size != 1 && dim == layout.batch) return std::nullopt;
       perm[dim] = static_cast<int64_t>(parted.size());
       wide[dim] = size == 1 ? 1 : base[dim];
       parted.push_back(wide[dim]);
@@ -126,9 +134,8 @@ Layouts Elementwise(const BatchRuleCall& call) {
   const BatchLayout* leading = Leading(call);
   if (leading == nullptr) return {};
   for (const BatchOperand& operand : call.operands) {
-    if (operand.layout == nullptr ? operand.has_batch : operand.layout->groups != leading->groups) {
+    if (operand.layout == nullptr ? operand.has_batch : !Alike(*operand.layout, *leading))
       return {};
-    }
   }
   std::vector<ValueId> operands;
   for (const BatchOperand& operand : call.operands) {
@@ -140,7 +147,7 @@ Layouts Elementwise(const BatchRuleCall& call) {
     if (!aligned.has_value()) return {};
     operands.push_back(*aligned);
   }
-  return Append(call, operands, call.function.attributes(call.op), leading->groups);
+  return Append(call, operands, call.function.attributes(call.op), *leading);
 }
 
 // --- along some dimensions
@@ -150,12 +157,12 @@ Layouts Along(const BatchRuleCall& call, size_t axis) {
   const BatchLayout* x = call.operands[0].layout;
   if (x == nullptr || !OthersArePlain(call, 1)) return {};
   AttributeSet attributes = call.function.attributes(call.op);
-  const auto dim = OwnDim(x->groups, axis);
+  const auto dim = OwnDim(*x, axis);
   if (!dim.has_value()) return {};
   attributes.Set("axis", static_cast<int64_t>(*dim));
   std::vector<ValueId> operands = PlainOperands(call);
   operands[0] = x->base;
-  return Append(call, operands, attributes, x->groups);
+  return Append(call, operands, attributes, *x);
 }
 
 Layouts AlongAxis(const BatchRuleCall& call) {
@@ -184,46 +191,47 @@ Layouts Rows(const BatchRuleCall& call) {
   if (attributes.Int("transpose_x", 0) != 0 || call.operands[1].dims.size() != 2) return {};
   std::vector<ValueId> operands = PlainOperands(call);
   operands[0] = x->base;
-  return Append(call, operands, attributes, x->groups);
+  return Append(call, operands, attributes, *x);
 }
 
 // Matrices by matrices: all but the last two dimensions are those of the batch.
 Layouts Product(const BatchRuleCall& call) {
   const BatchLayout *x = call.operands[0].layout, *w = call.operands[1].layout;
   if (w == nullptr) return Rows(call);
-  if (x == nullptr || x->groups != w->groups || x->groups.size() < 3) return {};
+  if (x == nullptr || !Alike(*x, *w) || x->groups.size() < 3) return {};
   const size_t rank = x->groups.size(), own = BaseDims(call, *x).size();
-  if (OwnDim(x->groups, rank - 2) != own - 2 || !KeepsLast(call, *x)) return {};
-  return Append(call, std::vector{x->base, w->base}, call.function.attributes(call.op), x->groups);
+  if (OwnDim(*x, rank - 2) != own - 2 || !KeepsLast(call, *x)) return {};
+  return Append(call, std::vector{x->base, w->base}, call.function.attributes(call.op), *x);
 }
 
 // The dimensions of the base that the attribute `axes` names; nothing where the batch is among
 // them.
-std::optional<std::vector<int64_t>> AxesOfBase(const BatchRuleCall& call, const DimGroups& groups,
+std::optional<std::vector<int64_t>> AxesOfBase(const BatchRuleCall& call, const BatchLayout& layout,
                                                bool own) {
   std::vector<int64_t> axes;
   for (const int64_t axis : call.function.attributes(call.op).Ints("axes")) {
-    const std::vector<size_t>& group = groups[static_cast<size_t>(axis)];
+    const std::vector<size_t>& group = layout.groups[static_cast<size_t>(axis)];
     if (own && group.size() != 1) return std::nullopt;
     for (const size_t dim : group) {
-      if (dim == 0) return std::nullopt;
+      if (dim == layout.batch) return std::nullopt;
       axes.push_back(static_cast<int64_t>(dim));
     }
   }
   return axes;
 }
 
-// Groups without the dimensions `axes` of the value, which are `gone` of the base.
-DimGroups Without(const DimGroups& groups, const std::vector<int64_t>& axes,
-                  const std::vector<int64_t>& gone) {
-  DimGroups left;
-  for (size_t k = 0; k < groups.size(); ++k) {
+// The layout without the dimensions `axes` of the value, which are `gone` of the base.
+BatchLayout Without(const BatchLayout& layout, const std::vector<int64_t>& axes,
+                    const std::vector<int64_t>& gone) {
+  const auto moved = [&](size_t dim) {
+    return dim - static_cast<size_t>(std::ranges::count_if(
+                     gone, [&](int64_t d) { return d < static_cast<int64_t>(dim); }));
+  };
+  BatchLayout left{.base = layout.base, .groups = {}, .batch = moved(layout.batch)};
+  for (size_t k = 0; k < layout.groups.size(); ++k) {
     if (std::ranges::find(axes, static_cast<int64_t>(k)) != axes.end()) continue;
-    std::vector<size_t>& group = left.emplace_back();
-    for (const size_t dim : groups[k]) {
-      group.push_back(dim - static_cast<size_t>(std::ranges::count_if(
-                                gone, [&](int64_t d) { return d < static_cast<int64_t>(dim); })));
-    }
+    std::vector<size_t>& group = left.groups.emplace_back();
+    for (const size_t dim : layout.groups[k]) group.push_back(moved(dim));
   }
   return left;
 }
@@ -232,13 +240,13 @@ Layouts Reduction(const BatchRuleCall& call) {
   const BatchLayout* x = call.operands[0].layout;
   if (x == nullptr || call.operands.size() > 1) return {};
   AttributeSet attributes = call.function.attributes(call.op);
-  std::optional<std::vector<int64_t>> axes = AxesOfBase(call, x->groups, /*own=*/false);
+  std::optional<std::vector<int64_t>> axes = AxesOfBase(call, *x, /*own=*/false);
   if (!axes.has_value() || axes->empty()) return {};
   std::ranges::sort(*axes);
   const bool keeps = attributes.Int("keepdims", 0) != 0;
-  const DimGroups groups = keeps ? x->groups : Without(x->groups, attributes.Ints("axes"), *axes);
+  const BatchLayout left = keeps ? *x : Without(*x, attributes.Ints("axes"), *axes);
   attributes.Set("axes", *axes);
-  return Append(call, std::vector{x->base}, attributes, groups);
+  return Append(call, std::vector{x->base}, attributes, left);
 }
 
 // What takes parts along `axes`.
@@ -246,10 +254,10 @@ Layouts Parts(const BatchRuleCall& call) {
   const BatchLayout* x = call.operands[0].layout;
   if (x == nullptr || call.operands.size() > 1) return {};
   AttributeSet attributes = call.function.attributes(call.op);
-  const std::optional<std::vector<int64_t>> axes = AxesOfBase(call, x->groups, /*own=*/true);
+  const std::optional<std::vector<int64_t>> axes = AxesOfBase(call, *x, /*own=*/true);
   if (!axes.has_value()) return {};
   attributes.Set("axes", *axes);
-  return Append(call, std::vector{x->base}, attributes, x->groups);
+  return Append(call, std::vector{x->base}, attributes, *x);
 }
 
 // Layouts of one base's shape, one behind another along `axis`.
@@ -258,14 +266,14 @@ Layouts Join(const BatchRuleCall& call) {
   if (first == nullptr) return {};
   std::vector<ValueId> operands;
   for (const BatchOperand& operand : call.operands) {
-    if (operand.layout == nullptr || operand.layout->groups != first->groups) return {};
+    if (operand.layout == nullptr || !Alike(*operand.layout, *first)) return {};
     operands.push_back(operand.layout->base);
   }
   AttributeSet attributes = call.function.attributes(call.op);
-  const auto dim = OwnDim(first->groups, static_cast<size_t>(attributes.Int("axis", 0)));
+  const auto dim = OwnDim(*first, static_cast<size_t>(attributes.Int("axis", 0)));
   if (!dim.has_value()) return {};
   attributes.Set("axis", static_cast<int64_t>(*dim));
-  return Append(call, operands, attributes, first->groups);
+  return Append(call, operands, attributes, *first);
 }
 
 // One of what stands along a dimension, x[0] of time: the value that is taken lacks it.
@@ -274,12 +282,12 @@ Layouts One(const BatchRuleCall& call) {
   if (!OthersArePlain(call, 1) || !call.operands[1].dims.empty()) return {};
   AttributeSet attributes = call.function.attributes(call.op);
   const int64_t axis = attributes.Int("axis", 0);
-  const auto dim = OwnDim(x->groups, static_cast<size_t>(axis));
+  const auto dim = OwnDim(*x, static_cast<size_t>(axis));
   if (!dim.has_value()) return {};
   const auto own = static_cast<int64_t>(*dim);
   attributes.Set("axis", own);
   return Append(call, std::vector{x->base, call.operands[1].plain}, attributes,
-                Without(x->groups, {axis}, {own}));
+                Without(*x, {axis}, {own}));
 }
 
 // Rows of a table that indices name.
@@ -289,10 +297,10 @@ Layouts Lookup(const BatchRuleCall& call) {
   const BatchOperand& table = call.operands[0];
   const AttributeSet& attributes = call.function.attributes(call.op);
   if (ids == nullptr || table.has_batch || attributes.Int("axis", 0) != 0) return {};
-  DimGroups groups = ids->groups;
+  BatchLayout rows = *ids;
   const size_t rank = BaseDims(call, *ids).size();
-  for (size_t d = 1; d < table.dims.size(); ++d) groups.push_back({rank + d - 1});
-  return Append(call, std::vector{table.plain, ids->base}, attributes, groups);
+  for (size_t d = 1; d < table.dims.size(); ++d) rows.groups.push_back({rank + d - 1});
+  return Append(call, std::vector{table.plain, ids->base}, attributes, rows);
 }
 
 Layouts Apply(const BatchRuleCall& call) {

@@ -212,19 +212,38 @@ absl::StatusOr<ValueId> Sum(ir::Builder& b, ValueId output) {
   return b.Op(OpKind::kSumLoss, {parts.value}, b.FreeName("loss"), attributes);
 }
 
+// `output` with the batch as a dimension of its own where others stand before it in one, as in rows
+// of [time · batch]; and which dimension that is, or none where nothing is to be done.
+std::pair<ValueId, int8_t> WithBatchApart(ir::Builder& b, ValueId output) {
+  const int64_t batch = ir::BatchOf(b.function());
+  const ir::Dims dims = b.type(output).dims;
+  if (batch < 2 || dims.size() < 2) return {output, -1};
+  const bool may = std::ranges::any_of(dims, [&](int64_t size) { return size % batch == 0; });
+  if (!may) return {output, -1};
+  const IdTable<ValueId, int8_t> batch_dims = ir::BatchDims(b.function());
+  const int8_t dim = batch_dims[output];
+  if (dim < 0) return {output, -1};
+  const auto at = static_cast<size_t>(dim);
+  if (dims[at] == batch) return {output, dim};
+  const int64_t outside = ir::OutsideOfBatch(b.function(), batch_dims)[output];
+  if (outside < 2 || dims[at] % outside != 0) return {output, -1};
+  std::vector<int64_t> shape(dims.begin(), dims.end());
+  shape[at] = -1;
+  shape.insert(shape.begin() + dim, outside);
+  const ValueId apart = b.Op(OpKind::kReshape, {output}, "", {{"shape", shape}});
+  return {apart, static_cast<int8_t>(dim + 1)};
+}
+
 // `output`, transposed where the batch is another dimension than the first: labels come sample by
 // sample, and losses go so. Where the batch came before, the simplifier finds what both undo.
 ValueId WithBatchFirst(ir::Builder& b, ValueId output) {
-  const int64_t batch = ir::BatchOf(b.function());
-  const ir::Dims dims = b.type(output).dims;
-  if (batch < 2 || dims.size() < 2 || std::ranges::count(dims, batch) == 0) return output;
-  const int8_t dim = ir::BatchDims(b.function())[output];
-  if (dim <= 0 || dims[static_cast<size_t>(dim)] != batch) return output;
+  const auto [apart, dim] = WithBatchApart(b, output);
+  if (dim <= 0 || !apart.valid()) return apart;
   std::vector<int64_t> perm = {dim};
-  for (int64_t d = 0; d < std::ssize(dims); ++d) {
+  for (int64_t d = 0; d < std::ssize(b.type(apart).dims); ++d) {
     if (d != dim) perm.push_back(d);
   }
-  return b.Op(OpKind::kTranspose, {output}, "", {{"perm", perm}});
+  return b.Op(OpKind::kTranspose, {apart}, "", {{"perm", perm}});
 }
 
 struct LossRow {

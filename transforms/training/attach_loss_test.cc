@@ -182,6 +182,18 @@ TEST(AttachLoss, OfOutputsWithTheBatchSecond) {
   }
 }
 
+// Rows of [time · batch] are told apart first.
+TEST(AttachLoss, OfRowsOfTimeAndBatch) {
+  ir::Function function = ParseLines(R"(%x: f32[8,3,4] data, %w: f32[4,5] parameter
+%t: f32[3,8,4] = Transpose(%x) {perm=[1, 0, 2]}
+%f: f32[24,4] = Reshape(%t) {shape=[-1, 4]}
+%y: f32[24,5] = MatMul(%f, %w)
+return %y: result)");
+  ASSERT_TRUE(AttachLoss(function, {}).value());
+  EXPECT_EQ(function.type(function.inputs().back().value).dims, (ir::Dims{8, 3}));
+  EXPECT_EQ(function.type(function.outputs()[0].value).dims, (ir::Dims{8, 3}));
+}
+
 }  // namespace
 }  // namespace attach_loss_test_cc
 }  // namespace orrery::transforms
