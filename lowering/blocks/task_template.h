@@ -119,6 +119,7 @@ struct TaskTemplate {
   int64_t task_count() const { return std::ssize(tasks) + std::ssize(sends); }
 };
 
+/// So many fields: what a phase depends on beside its function.
 struct TemplateContext {
   const cost_models::CostModel& cost_model;
   const cluster::Device* device = nullptr;
