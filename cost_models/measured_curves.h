@@ -31,7 +31,7 @@ struct MeasuredCurve {
   int32_t nodes = 1;
   std::string device = {}, in_node = {}, between_nodes = {};  // as the file calls them
   std::string library = {};  // a collective profile, where it is not the device's usual one
-  std::vector<MeasuredPoint> points = {};                     // by size
+  std::vector<MeasuredPoint> points = {};  // by size
 };
 
 /// What a file has: sweeps, and the ids of rows that are none (no kind of ours, no sizes).
