@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ir/op_info.h"
-#include "ir/op_kind_fwd.h"
+#include "ir/op_kind.h"
 
 namespace orrery::ir {
 namespace op_list_test_cc {
@@ -22,7 +22,6 @@ struct Line {
 const std::vector<Line>& Lines() {
   static const auto& kLines = *new std::vector<Line>{
 #define ORRERY_OP(name, family) {#name, #family, OpKind::k##name},
-#include "ir/op_kind.h"
 #include "ir/ops.def"
 #undef ORRERY_OP
   };
