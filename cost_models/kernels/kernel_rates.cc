@@ -126,7 +126,7 @@ constexpr KernelRates kRatesOfB200 = {
     .cores = 148,
     .start = Nanoseconds(2040),
     .sustained = 0.72,
-    .sustained_quarter = 0.66,
+    .sustained_quarter = 0.69,
     .straggling = 0.003,
     .half = {.efficiency = 0.686,
              .memory = 0.726,
