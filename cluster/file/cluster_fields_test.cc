@@ -113,8 +113,8 @@ TEST(Collectives, AreReadFieldByField) {
       Parse(absl::StrCat("devices { count: 4 kind: \"h200\" }\n", kSwitch, R"(collectives {
   name: "mine"
   protocols { name: "slow" rate: 0.5 rate_between_nodes: 0.25 start_up: "1us" step_in_node: "2us"
-              step_between_nodes: "3us" part_rate: "4GB/s" in_network: true sends: true }
-  protocols { name: "plain" }
+              step_between_nodes: "3us" part_rate: "4GB/s" in_network: true }
+  protocols { name: "plain" sends: true }
 })"))
           .value();
   const CollectiveProfile& profile = cluster.topology.collective_profile();
@@ -128,10 +128,11 @@ TEST(Collectives, AreReadFieldByField) {
   EXPECT_EQ(slow.step_in_node, Duration(2'000'000));
   EXPECT_EQ(slow.step_between_nodes, Duration(3'000'000));
   EXPECT_EQ(slow.part_rate, Bandwidth(4'000'000'000));
-  EXPECT_TRUE(slow.sends);
+  EXPECT_FALSE(slow.sends);
   EXPECT_TRUE(slow.in_network);
   EXPECT_EQ(profile.protocols[1].rate, 1);
   EXPECT_FALSE(profile.protocols[1].in_network);
+  EXPECT_TRUE(profile.protocols[1].sends);
 }
 
 TEST(Collectives, AreBuiltInOrListed) {

@@ -41,7 +41,10 @@ absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step) {
     // As many of each rack, where they are more than one.
     const int64_t used = step.devices / nodes;
     const bool aligned = nodes > 1 && machine.devices_a_node > 8 && step.devices % nodes == 0;
-    return absl::StrCat(machine.preset, ":", nodes, aligned ? absl::StrCat(",used=", used) : "");
+    // Published runs on A100 are of the libraries of those years.
+    const bool older = absl::StartsWith(machine.preset, "dgx-a100");
+    return absl::StrCat(machine.preset, ":", nodes, older ? ",collectives=nccl-ampere-2023" : "",
+                        aligned ? absl::StrCat(",used=", used) : "");
   }
   return Skip(absl::StrCat("no cluster for device '", step.device, "'"));
 }

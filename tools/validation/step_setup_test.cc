@@ -66,8 +66,8 @@ TEST(StepSetup, TakesTheClusterOfTheDevice) {
   EXPECT_EQ(cluster("B300", 1), "dgx-b300:1");
   EXPECT_EQ(cluster("B200", 8), "dgx-b200:1");
   EXPECT_EQ(cluster("H200", 8), "dgx-h200:1");
-  EXPECT_EQ(cluster("A100-SXM4-40GB", 8), "dgx-a100-40gb:1");
-  EXPECT_EQ(cluster("A100-SXM4-80GB", 8), "dgx-a100:1");
+  EXPECT_EQ(cluster("A100-SXM4-40GB", 8), "dgx-a100-40gb:1,collectives=nccl-ampere-2023");
+  EXPECT_EQ(cluster("A100-SXM4-80GB", 8), "dgx-a100:1,collectives=nccl-ampere-2023");
   EXPECT_EQ(cluster("V100", 8), "dgx-v100:1");
   EXPECT_EQ(cluster("GB300", 72), "gb300-nvl72:1");
   EXPECT_EQ(cluster("MI300X", 8), "no cluster for device 'MI300X'");
