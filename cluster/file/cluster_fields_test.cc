@@ -114,12 +114,13 @@ TEST(Collectives, AreReadFieldByField) {
   name: "mine"
   protocols { name: "slow" rate: 0.5 rate_between_nodes: 0.25 start_up: "1us" step_in_node: "2us"
               step_between_nodes: "3us" part_rate: "4GB/s" in_network: true }
-  protocols { name: "plain" sends: true }
+  protocols { name: "plain" }
+  protocols { name: "p2p" sends: true }
 })"))
           .value();
   const CollectiveProfile& profile = cluster.topology.collective_profile();
   EXPECT_EQ(profile.name, "mine");
-  ASSERT_EQ(profile.protocols.size(), 2);
+  ASSERT_EQ(profile.protocols.size(), 3);
   const CollectiveProtocol& slow = profile.protocols[0];
   EXPECT_EQ(slow.name, "slow");
   EXPECT_EQ(slow.rate, 0.5);
@@ -132,7 +133,8 @@ TEST(Collectives, AreReadFieldByField) {
   EXPECT_TRUE(slow.in_network);
   EXPECT_EQ(profile.protocols[1].rate, 1);
   EXPECT_FALSE(profile.protocols[1].in_network);
-  EXPECT_TRUE(profile.protocols[1].sends);
+  EXPECT_FALSE(profile.protocols[1].sends);
+  EXPECT_TRUE(profile.protocols[2].sends);
 }
 
 TEST(Collectives, AreBuiltInOrListed) {
