@@ -7,6 +7,7 @@
 
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/op_kind_fwd.h"
 
 namespace orrery::ir {
 namespace op_list_test_cc {

@@ -15,7 +15,8 @@ namespace orrery::lowering {
 
 /// Instantiates task templates: adds their tasks to a program, for every rank that is simulated,
 /// each after what made its inputs.
-/// So many parameters and fields: all that lowering has made until then; made at one place.
+/// So many parameters, and so many fields: all that lowering has made until then; made at one
+/// place.
 class Instantiator {
  public:
   /// Instead of a microbatch, of what runs once a step.

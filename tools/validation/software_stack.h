@@ -26,6 +26,7 @@ StackUse StackUseOf(const ir::Function& step);
 
 /// What a stack holds beside a step: bytes an element, where tensors are of 16 bits. Steps in fp32
 /// hold nothing more. And which kernels it makes one of.
+/// So many fields: a figure each, with a line in tools/validation/stack_file.cc.
 struct SoftwareStack {
   absl::string_view name;
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
