@@ -7,6 +7,7 @@
 #include "cost_models/kernels/matrix_product.h"
 #include "cost_models/over_links.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "support/check.h"
 
 // What kernels of training reach: matrix products by their shape, attention and convolutions at a

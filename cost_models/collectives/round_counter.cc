@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "cost_models/collectives/collective_algorithm.h"
 #include "cost_models/collectives/pricing.h"
 #include "cost_models/collectives/routes.h"
 #include "cost_models/collectives/slower.h"

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "transforms/simplify/batch_rules.h"
 
 // Ops that compute each row of [time · batch] by itself, whatever they do with the rest, as a
