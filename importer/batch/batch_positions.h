@@ -131,10 +131,6 @@ class BatchPositions {
   size_t visits_ = 0;
 };
 
-/// Over which factors of its computation the dimensions of `op` run; empty where its record does
-/// not say.
-ir::ShardingRule RuleOf(const ir::Function& function, ir::OpId op);
-
 /// One row of a constant along dimension `dim`, when all its rows are equal.
 std::optional<ir::AttributeSet> OneRow(const ir::AttributeSet& constant, const ir::TensorType& type,
                                        size_t dim);

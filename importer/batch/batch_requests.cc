@@ -4,6 +4,7 @@
 #include "importer/batch/batch_positions.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/sharding_rule.h"
 #include "ir/tensor.h"
 #include "support/status.h"
 
@@ -23,21 +24,8 @@ constexpr int kMaxDepth = 64;
 }  // namespace
 }  // namespace batch_requests_cc
 
-ir::ShardingRule RuleOf(const ir::Function& function, ir::OpId op) {
-  const ir::OpInfo& info = function.info(op);
-  if (info.sharding == nullptr) return {};
-  std::vector<const ir::TensorType*> types;
-  for (const ir::ValueId operand : function.operands(op)) types.push_back(&function.type(operand));
-  ir::TypeList results;
-  for (int32_t j = 0; j < function.result_count(op); ++j) {
-    results.push_back(function.type(function.result(op, j)));
-  }
-  return info.sharding(
-      {.attributes = function.attributes(op), .operands = types, .mesh = function.mesh()}, results);
-}
-
 bool BatchPositions::Request(ir::OpId op) {
-  const ir::ShardingRule rule = RuleOf(function_, op);
+  const ir::ShardingRule rule = ir::RuleOf(function_, op);
   bool any = false;
   for (size_t k = 0; k < rule.operands.size(); ++k) {
     const Position position = PositionOfOperand(op, k);
@@ -170,7 +158,7 @@ bool BatchPositions::RequestOfProducer(ir::ValueId value, const Position& wanted
     return false;  // where it is used it can be expanded; not so where heads are in that dimension
   }
   if (function_.kind(op) == ir::OpKind::kReshape) return RequestOfReshape(op, wanted, depth);
-  const ir::ShardingRule rule = RuleOf(function_, op);
+  const ir::ShardingRule rule = ir::RuleOf(function_, op);
   const auto j = static_cast<size_t>(value.index() - function_.result(op).index());
   const auto dim = static_cast<size_t>(wanted.dim);
   if (j >= rule.results.size() || rule.results[j][dim] == ir::kNoFactor) return false;

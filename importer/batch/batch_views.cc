@@ -5,6 +5,7 @@
 #include "importer/batch/batch_positions.h"
 #include "ir/op_kind.h"
 #include "ir/ops/movement.h"
+#include "ir/sharding_rule.h"
 
 // Views of samples that are encoded together follow each other in the batch: two images of each,
 // all first ones and then all second ones. Parts of a batch of such views are views again.
@@ -86,7 +87,7 @@ bool BatchPositions::VisitConcat(ir::OpId op) {
 // where they are all that stands outside of it.
 bool BatchPositions::KeepsViews(ir::OpId op) const {
   const bool joins = of_views_.contains(op.index());
-  const ir::ShardingRule rule = joins ? ir::ShardingRule() : RuleOf(function_, op);
+  const ir::ShardingRule rule = joins ? ir::ShardingRule() : ir::RuleOf(function_, op);
   const ir::ValueId result = function_.result(op);
   int64_t views = 0;  // of all operands
   for (size_t k = 0; k < function_.operands(op).size(); ++k) {

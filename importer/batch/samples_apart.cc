@@ -6,6 +6,7 @@
 #include "ir/batch.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/sharding_rule.h"
 
 namespace orrery::importer {
 namespace samples_apart_cc {
@@ -17,7 +18,7 @@ using BatchDims = IdTable<ir::ValueId, int8_t>;
 // Whether an operand of `op` may be split along the batch, if it has it.
 bool MayBeSplit(const ir::Function& function, OpId op, const BatchDims& dims) {
   if (function.kind(op) == ir::OpKind::kReshape) return true;  // see where the batch goes
-  const ir::ShardingRule rule = RuleOf(function, op);
+  const ir::ShardingRule rule = ir::RuleOf(function, op);
   for (size_t k = 0; k < rule.operands.size(); ++k) {
     const int8_t dim = dims[function.operands(op)[k]];
     if (dim >= 0 && rule.operands[k][static_cast<size_t>(dim)] == ir::kNoFactor) return false;

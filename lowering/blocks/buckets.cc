@@ -61,11 +61,6 @@ class BucketForming {
  private:
   static constexpr int32_t kKernel = -1;  // the depth of what stays where it is
 
-  std::span<const TemplateDependency> DependenciesOf(const TemplateTask& task) const {
-    return std::span(update_.dependencies)
-        .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
-  }
-
   void FindInputs(const TaskTemplate& backward) {
     absl::flat_hash_map<ir::ValueId, int32_t> made;
     for (const TemplateValue& output : backward.outputs) {
@@ -85,7 +80,7 @@ class BucketForming {
       const TemplateTask& task = update_.tasks[t];
       if (task.group.empty()) continue;
       int32_t depth = 0;
-      for (const TemplateDependency& on : DependenciesOf(task)) {
+      for (const TemplateDependency& on : update_.DependenciesOf(task)) {
         const auto index = static_cast<size_t>(on.index);
         if (on.external || depth == kKernel) continue;
         depth = depth_[index] == kKernel ? kKernel : std::max(depth, depth_[index] + 1);
@@ -98,7 +93,7 @@ class BucketForming {
 
   int32_t ReadyOf(const TemplateTask& task) const {
     int32_t ready = kNever;
-    for (const TemplateDependency& on : DependenciesOf(task)) {
+    for (const TemplateDependency& on : update_.DependenciesOf(task)) {
       const auto index = static_cast<size_t>(on.index);
       ready =
           std::max(ready, on.external ? input_ready_[index] : buckets_[bucket_of_[index]].ready);
@@ -108,7 +103,7 @@ class BucketForming {
 
   bool IsLate(const TemplateTask& task) const {
     return task.stream == simulator::StreamKind::kHorizontal ||
-           std::ranges::any_of(DependenciesOf(task), [&](const TemplateDependency& on) {
+           std::ranges::any_of(update_.DependenciesOf(task), [&](const TemplateDependency& on) {
              return !on.external && buckets_[bucket_of_[static_cast<size_t>(on.index)]].late;
            });
   }
@@ -169,14 +164,7 @@ class BucketForming {
     std::stable_sort(
         update_.memory.begin(), update_.memory.end(),
         [](const TemplateMemory& a, const TemplateMemory& b) { return a.task < b.task; });
-    for (TemplateValue& output : update_.outputs) {
-      if (output.task >= 0) output.task = NewIndex(output.task);
-    }
-    for (TemplateSend& send : update_.sends) {
-      if (send.has_maker && !send.made_by.external) {
-        send.made_by.index = NewIndex(send.made_by.index);
-      }
-    }
+    update_.RenumberMakers(new_index_);
   }
 
   int32_t NewIndex(int32_t task) const { return new_index_[static_cast<size_t>(task)]; }
@@ -185,7 +173,7 @@ class BucketForming {
   void Append(TemplateTask task, const std::vector<size_t>& members) {
     const auto begin = static_cast<ptrdiff_t>(dependencies_.size());
     for (const size_t member : members) {
-      for (TemplateDependency on : DependenciesOf(update_.tasks[member])) {
+      for (TemplateDependency on : update_.DependenciesOf(update_.tasks[member])) {
         if (!on.external) {
           on.index = NewIndex(on.index);
           ORRERY_CHECK(on.index < std::ssize(tasks_)) << "a bucket before what it waits for";

@@ -14,10 +14,9 @@ using cost_models::CollectiveKind;
 
 // How a product becomes two tasks.
 struct Parting {
-  int64_t ranks = 0;   // 0: it does not
   int32_t reads = -1;  // the gather that only its second part waits for
   int32_t makes = -1;  // the reduce-scatter that only waits for its first part
-  double first = 0;    // the share of the first part
+  double first = 0;    // the share of the first part; 0: it stays one
 };
 
 class Pipelining {
@@ -48,10 +47,6 @@ class Pipelining {
   const TemplateTask& Task(int32_t task) const {
     return template_.tasks[static_cast<size_t>(task)];
   }
-  std::span<const TemplateDependency> DependenciesOf(const TemplateTask& task) const {
-    return std::span(template_.dependencies)
-        .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
-  }
   Parting& PartingOf(int32_t task) { return partings_[static_cast<size_t>(task)]; }
   Readers& ReadersOf(int32_t task) { return readers_[static_cast<size_t>(task)]; }
   bool IsProduct(int32_t task) const { return products_[static_cast<size_t>(task)] != 0; }
@@ -60,7 +55,7 @@ class Pipelining {
   void FindReaders() {
     for (size_t t = 0; t < template_.tasks.size(); ++t) {
       const TemplateTask& task = template_.tasks[t];
-      for (const TemplateDependency& on : DependenciesOf(task)) {
+      for (const TemplateDependency& on : template_.DependenciesOf(task)) {
         if (on.external) continue;
         Readers& readers = ReadersOf(on.index);
         if (!IsKernel(task)) readers.others = true;
@@ -85,16 +80,16 @@ class Pipelining {
     if (ranks < 2 || task.unit != TemplateTask::kNoUnit || readers.kernel == kNone) return false;
     if (task.collective == CollectiveKind::kAllGather) {
       if (!IsProduct(readers.kernel)) return false;
-      PartingOf(readers.kernel) = {.ranks = ranks, .reads = collective, .first = 1 - a_part};
+      PartingOf(readers.kernel) = {.reads = collective, .first = 1 - a_part};
       return true;
     }
     // Kernels run after the second part, which ends later than a short sum over ranks.
     if (task.collective != CollectiveKind::kReduceScatter || readers.others) return false;
-    const std::span<const TemplateDependency> made_by = DependenciesOf(task);
+    const std::span<const TemplateDependency> made_by = template_.DependenciesOf(task);
     if (made_by.size() != 1 || made_by[0].external) return false;
     const int32_t maker = made_by[0].index;
-    if (!IsProduct(maker) || PartingOf(maker).ranks > 0) return false;
-    PartingOf(maker) = {.ranks = ranks, .makes = collective, .first = a_part};
+    if (!IsProduct(maker) || PartingOf(maker).first > 0) return false;
+    PartingOf(maker) = {.makes = collective, .first = a_part};
     return true;
   }
 
@@ -103,7 +98,7 @@ class Pipelining {
       const auto task = static_cast<int32_t>(t);
       const Parting& parting = PartingOf(task);
       first_.push_back(static_cast<int32_t>(tasks_.size()));
-      if (parting.ranks == 0) {
+      if (parting.first == 0) {
         Append(template_.tasks[t], template_.tasks[t].label, task);
       } else {
         AppendParts(task, parting);
@@ -118,12 +113,7 @@ class Pipelining {
       memory.task = (at_start ? first_ : last_)[static_cast<size_t>(memory.task)];
     }
     std::ranges::stable_sort(template_.memory, {}, &TemplateMemory::task);
-    for (TemplateValue& output : template_.outputs) {
-      if (output.task >= 0) output.task = LastOf(output.task);
-    }
-    for (TemplateSend& send : template_.sends) {
-      if (send.has_maker && !send.made_by.external) send.made_by.index = LastOf(send.made_by.index);
-    }
+    template_.RenumberMakers(last_);
     for (int32_t& task : template_.releases) task = LastOf(task);
   }
 
@@ -140,7 +130,7 @@ class Pipelining {
   }
 
   void Append(TemplateTask task, simulator::LabelId label, int32_t as) {
-    const std::span<const TemplateDependency> after = DependenciesOf(task);
+    const std::span<const TemplateDependency> after = template_.DependenciesOf(task);
     task.label = label;
     task.dependency_begin = static_cast<uint32_t>(dependencies_.size());
     for (const TemplateDependency& on : after) {
@@ -167,7 +157,7 @@ class Pipelining {
 
   // The part that a rank has is made by those who make what is gathered.
   void WaitAsTheGather(const TemplateTask& gather) {
-    for (const TemplateDependency& on : DependenciesOf(gather)) Depend(on, kNone);
+    for (const TemplateDependency& on : template_.DependenciesOf(gather)) Depend(on, kNone);
     tasks_.back().dependency_end = static_cast<uint32_t>(dependencies_.size());
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "lowering/blocks/template_test_util.h"
 
 namespace orrery::lowering {
 namespace pipelined_products_test_cc {
@@ -20,8 +21,6 @@ using testing::ElementsAre;
 // to an input.
 class TestTemplate {
  public:
-  static constexpr int32_t kInput = -1;
-
   TestTemplate& Kernel(const std::string& name, const std::vector<int32_t>& after = {},
                        bool product = false) {
     TemplateTask task;
@@ -61,11 +60,7 @@ class TestTemplate {
         absl::StrAppend(&line, " ", task.duration.picoseconds(), "ps ", label.flops.count(), "F ",
                         label.bytes.count(), "B");
       }
-      for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-        const TemplateDependency& on = template_.dependencies[d];
-        absl::StrAppend(&line, " after ", on.external ? "input" : absl::StrCat(on.index));
-      }
-      lines.push_back(std::move(line));
+      lines.push_back(line + After(template_, task));
     }
     return lines;
   }
@@ -73,13 +68,8 @@ class TestTemplate {
  private:
   TestTemplate& Add(TemplateTask task, const std::string& name, const std::vector<int32_t>& after,
                     bool product) {
-    task.label = program_.AddLabel({.name = name, .flops = Flops(8), .bytes = Bytes(10)});
-    task.dependency_begin = static_cast<uint32_t>(template_.dependencies.size());
-    for (const int32_t on : after) {
-      template_.dependencies.push_back({.external = on == kInput, .index = on == kInput ? 0 : on});
-    }
-    task.dependency_end = static_cast<uint32_t>(template_.dependencies.size());
-    template_.tasks.push_back(task);
+    AddTask(task, {.name = name, .flops = Flops(8), .bytes = Bytes(10)}, after, template_,
+            program_);
     products_.push_back(product);
     return *this;
   }
@@ -100,7 +90,7 @@ TEST(PipelineProducts, BeginsBeforeWhatItReadsIsGathered) {
 
 TEST(PipelineProducts, WaitsAsWhatItReadsDoes) {
   TestTemplate t;
-  t.Gather("gather", {TestTemplate::kInput}).Product("up", {0, TestTemplate::kInput});
+  t.Gather("gather", {kInput}).Product("up", {0, kInput});
   EXPECT_THAT(t.Pipelined(),
               ElementsAre("gather after input", "up 75ps 6F 7B after input after input",
                           "up 25ps 2F 3B after 0"));

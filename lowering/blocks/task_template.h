@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <vector>
 
 #include "cluster/device.h"
@@ -114,6 +115,22 @@ struct TaskTemplate {
   std::vector<TemplateValue> outputs;
   std::vector<TemplateSend> sends;
   std::vector<int32_t> releases;  // tasks after which a gathered unit is dropped, in their order
+
+  std::span<const TemplateDependency> DependenciesOf(const TemplateTask& task) const {
+    return std::span(dependencies)
+        .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
+  }
+
+  /// `new_index`: by task, the one that now makes what it made for outputs and sends.
+  void RenumberMakers(std::span<const int32_t> new_index) {
+    for (TemplateValue& output : outputs) {
+      if (output.task >= 0) output.task = new_index[static_cast<size_t>(output.task)];
+    }
+    for (TemplateSend& send : sends) {
+      if (!send.has_maker || send.made_by.external) continue;
+      send.made_by.index = new_index[static_cast<size_t>(send.made_by.index)];
+    }
+  }
 
   /// The rows that a rank gets of it.
   int64_t task_count() const { return std::ssize(tasks) + std::ssize(sends); }

@@ -36,14 +36,7 @@ class UnitForming {
     template_.tasks = std::move(tasks_);
     template_.dependencies = std::move(dependencies_);
     for (TemplateMemory& memory : template_.memory) memory.task = NewIndex(memory.task);
-    for (TemplateValue& output : template_.outputs) {
-      if (output.task >= 0) output.task = NewIndex(output.task);
-    }
-    for (TemplateSend& send : template_.sends) {
-      if (send.has_maker && !send.made_by.external) {
-        send.made_by.index = NewIndex(send.made_by.index);
-      }
-    }
+    template_.RenumberMakers(new_index_);
   }
 
  private:
@@ -111,8 +104,7 @@ class UnitForming {
 
   // Each once.
   void AddDependencies(const TemplateTask& task, uint32_t first) {
-    for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-      TemplateDependency on = template_.dependencies[d];
+    for (TemplateDependency on : template_.DependenciesOf(task)) {
       if (!on.external) on.index = NewIndex(on.index);
       const bool known = std::any_of(
           dependencies_.begin() + first, dependencies_.end(), [&](const TemplateDependency& other) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "lowering/blocks/template_test_util.h"
 
 namespace orrery::lowering {
 namespace units_test_cc {
@@ -19,8 +20,6 @@ using testing::ElementsAre;
 // A template of named tasks. Dependencies go to tasks before, by number, or to an input.
 class TestTemplate {
  public:
-  static constexpr int32_t kInput = -1;
-
   TestTemplate& Kernel(const std::string& name, const std::vector<int32_t>& after = {}) {
     return Add({}, name, after);
   }
@@ -50,10 +49,7 @@ class TestTemplate {
     for (const TemplateTask& task : template_.tasks) {
       std::string line(program_.label(task.label).name);
       if (!task.group.empty()) absl::StrAppend(&line, " ", task.bytes.count());
-      for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-        const TemplateDependency& on = template_.dependencies[d];
-        absl::StrAppend(&line, " after ", on.external ? "input" : absl::StrCat(on.index));
-      }
+      line += After(template_, task);
       if (task.gate > 0) absl::StrAppend(&line, " gate ", task.gate);
       lines.push_back(std::move(line));
     }
@@ -62,13 +58,7 @@ class TestTemplate {
 
  private:
   TestTemplate& Add(TemplateTask task, const std::string& name, const std::vector<int32_t>& after) {
-    task.label = program_.AddLabel({.name = name, .bytes = task.bytes});
-    task.dependency_begin = static_cast<uint32_t>(template_.dependencies.size());
-    for (const int32_t on : after) {
-      template_.dependencies.push_back({.external = on == kInput, .index = std::max(on, 0)});
-    }
-    task.dependency_end = static_cast<uint32_t>(template_.dependencies.size());
-    template_.tasks.push_back(task);
+    AddTask(task, {.name = name, .bytes = task.bytes}, after, template_, program_);
     return *this;
   }
 

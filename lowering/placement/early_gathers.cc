@@ -15,17 +15,11 @@ namespace {
 
 constexpr int32_t kNone = -1;
 
-std::span<const TemplateDependency> DependenciesOf(const TaskTemplate& task_template,
-                                                   const TemplateTask& task) {
-  return std::span(task_template.dependencies)
-      .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
-}
-
 // Of each input of `forward` the first task that waits for it.
 absl::flat_hash_map<ir::ValueId, int32_t> FirstReaders(const TaskTemplate& forward) {
   absl::flat_hash_map<ir::ValueId, int32_t> readers;
   for (size_t t = 0; t < forward.tasks.size(); ++t) {
-    for (const TemplateDependency& on : DependenciesOf(forward, forward.tasks[t])) {
+    for (const TemplateDependency& on : forward.DependenciesOf(forward.tasks[t])) {
       if (!on.external) continue;
       readers.try_emplace(forward.inputs[static_cast<size_t>(on.index)].origin,
                           static_cast<int32_t>(t));
@@ -77,7 +71,7 @@ class Taking {
         gathers_.push_back({.task = static_cast<int32_t>(t)});
         continue;
       }
-      for (const TemplateDependency& on : DependenciesOf(template_, task)) {
+      for (const TemplateDependency& on : template_.DependenciesOf(task)) {
         if (on.external) continue;
         gathers_of_[t] = std::max(gathers_of_[t], gathers_of_[static_cast<size_t>(on.index)]);
       }
@@ -135,7 +129,7 @@ class Taking {
       TemplateTask task = template_.tasks[t];
       if (!IsGather(static_cast<int32_t>(t))) {
         const auto begin = static_cast<uint32_t>(dependencies.size());
-        for (TemplateDependency on : DependenciesOf(template_, task)) {
+        for (TemplateDependency on : template_.DependenciesOf(task)) {
           if (!on.external && IsGather(on.index)) continue;
           if (!on.external) on.index = stays[static_cast<size_t>(on.index)];
           dependencies.push_back(on);
@@ -156,13 +150,7 @@ class Taking {
     std::erase_if(template_.outputs, [&](const TemplateValue& output) {
       return output.task >= 0 && IsGather(output.task);
     });
-    for (TemplateValue& output : template_.outputs) {
-      if (output.task >= 0) output.task = stays[static_cast<size_t>(output.task)];
-    }
-    for (TemplateSend& send : template_.sends) {
-      if (!send.has_maker || send.made_by.external) continue;
-      send.made_by.index = stays[static_cast<size_t>(send.made_by.index)];
-    }
+    template_.RenumberMakers(stays);
     for (int32_t& task : template_.releases) task = stays[static_cast<size_t>(task)];
     template_.tasks = std::move(tasks);
     template_.dependencies = std::move(dependencies);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/text/text.h"
+#include "lowering/blocks/template_test_util.h"
 
 namespace orrery::lowering {
 namespace early_gathers_test_cc {
@@ -23,8 +24,6 @@ using testing::IsEmpty;
 // them, each of which waits for the tasks before it that are named, or for an input.
 class Update {
  public:
-  static constexpr int32_t kInput = -1;
-
   Update() {
     part_.function = ir::ParseFunction(R"(
 func @update (%a: f32[4] parameter, %b: f32[4] parameter, %c: f32[4] parameter) {
@@ -82,26 +81,14 @@ func @update (%a: f32[4] parameter, %b: f32[4] parameter, %c: f32[4] parameter) 
   std::vector<std::string> Lines(const PricedTemplate& of) const {
     std::vector<std::string> lines;
     for (const TemplateTask& task : of.task_template.tasks) {
-      std::string line(program_.label(task.label).name);
-      for (uint32_t d = task.dependency_begin; d < task.dependency_end; ++d) {
-        const TemplateDependency& on = of.task_template.dependencies[d];
-        absl::StrAppend(&line, " after ", on.external ? "input" : absl::StrCat(on.index));
-      }
-      lines.push_back(std::move(line));
+      lines.push_back(absl::StrCat(program_.label(task.label).name, After(of.task_template, task)));
     }
     return lines;
   }
 
  private:
   Update& Add(TemplateTask task, const std::string& name, const std::vector<int32_t>& after) {
-    TaskTemplate& made = priced.task_template;
-    task.label = program_.AddLabel({.name = name});
-    task.dependency_begin = static_cast<uint32_t>(made.dependencies.size());
-    for (const int32_t on : after) {
-      made.dependencies.push_back({.external = on == kInput, .index = on == kInput ? 0 : on});
-    }
-    task.dependency_end = static_cast<uint32_t>(made.dependencies.size());
-    made.tasks.push_back(task);
+    AddTask(task, {.name = name}, after, priced.task_template, program_);
     return *this;
   }
 
@@ -154,11 +141,9 @@ TEST(TakeGathers, KeepsTheDurationsOfOtherDevices) {
 // Before an update, over hp, or where a stage sends what is gathered.
 TEST(TakeGathers, LeavesOthers) {
   Update before, over_hp, sent;
-  before.Gather("w", {Update::kInput}).Kernel("adam", {0}).Make({0, 1, 1});
-  over_hp.Kernel("adam", {Update::kInput})
-      .Gather("w", {0}, StreamKind::kHorizontal)
-      .Make({1, 0, 0});
-  sent.Kernel("adam", {Update::kInput}).Gather("w", {0}).Make({1, 0, 0});
+  before.Gather("w", {kInput}).Kernel("adam", {0}).Make({0, 1, 1});
+  over_hp.Kernel("adam", {kInput}).Gather("w", {0}, StreamKind::kHorizontal).Make({1, 0, 0});
+  sent.Kernel("adam", {kInput}).Gather("w", {0}).Make({1, 0, 0});
   TemplateSend& send = sent.priced.task_template.sends.emplace_back();
   send.has_maker = true;
   send.made_by.index = 1;

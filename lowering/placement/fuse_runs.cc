@@ -18,12 +18,6 @@ namespace {
 using simulator::MemoryMoment;
 using Origins = absl::flat_hash_set<ir::ValueId>;
 
-std::span<const TemplateDependency> DependenciesOf(const TaskTemplate& task_template,
-                                                   const TemplateTask& task) {
-  return std::span(task_template.dependencies)
-      .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
-}
-
 ir::ValueId InputOf(const TaskTemplate& task_template, const TemplateDependency& on) {
   return task_template.inputs[static_cast<size_t>(on.index)].origin;
 }
@@ -41,7 +35,7 @@ void FindWanted(const TaskTemplate& task_template, const TaskTemplate* backward,
   for (const TemplateTask& task : task_template.tasks) {
     if (IsKernel(task)) continue;
     std::pair<int32_t, ir::ValueId> last = {-1, {}};
-    for (const TemplateDependency& on : DependenciesOf(task_template, task)) {
+    for (const TemplateDependency& on : task_template.DependenciesOf(task)) {
       if (!on.external) continue;
       const ir::ValueId origin = InputOf(task_template, on);
       const auto found = made.find(origin);
@@ -131,14 +125,8 @@ class RunFusing {
     for (const auto& [begin, end] : runs) Fuse(begin, end);
     template_.tasks = std::move(tasks_);
     template_.dependencies = std::move(dependencies_);
-    for (TemplateValue& output : template_.outputs) {
-      if (output.task >= 0) output.task = new_index_[static_cast<size_t>(output.task)];
-    }
+    template_.RenumberMakers(new_index_);
     for (int32_t& task : template_.releases) task = new_index_[static_cast<size_t>(task)];
-    for (TemplateSend& send : template_.sends) {
-      if (!send.has_maker || send.made_by.external) continue;
-      send.made_by.index = new_index_[static_cast<size_t>(send.made_by.index)];
-    }
   }
 
   static void Sum(const std::vector<std::pair<size_t, size_t>>& runs,

@@ -31,11 +31,8 @@ void Instantiator::BeginUpdate(const Item& item) {
   Begin(item, instance);
   const TaskTemplate& update = item.priced->task_template;
   const auto waits_for_backward_alone = [&](const TemplateTask& task) {
-    const auto on =
-        std::span(update.dependencies)
-            .subspan(task.dependency_begin, task.dependency_end - task.dependency_begin);
     return !task.group.empty() && task.stream == StreamKind::kData &&
-           std::ranges::all_of(on, &TemplateDependency::external);
+           std::ranges::all_of(update.DependenciesOf(task), &TemplateDependency::external);
   };
   while (instance.next < update.tasks.size() &&
          waits_for_backward_alone(update.tasks[instance.next])) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -175,6 +176,39 @@ TEST(Buckets, ReduceEachGradientOnce) {
       count = Reductions(played.program).size();
     }
     EXPECT_EQ(count, Reductions(blocking.program).size());
+  }
+}
+
+bool WaitsForTheUpdate(const Program& program, TaskId task) {
+  return std::ranges::any_of(program.dependencies_of(task), [&](TaskId maker) {
+    return program.label(program.label_of(maker)).phase == Phase::kUpdate;
+  });
+}
+
+// Where a rank holds several chunks, gradients of the one whose backward ends later are reduced
+// before parameters of the other are gathered: those wait for its whole update.
+TEST(Buckets, OfALaterChunkStandBeforeWhatWaitsForTheUpdate) {
+  const transforms::ParallelPlan plan = {.dp = 2,
+                                         .pp = 2,
+                                         .microbatches = 4,
+                                         .schedule = "interleaved",
+                                         .chunks = 2,
+                                         .zero = 1,
+                                         .bucket_size = Bytes(1 << 20)};
+  const Played played = Play(Gpt(32, false), {.plan = plan, .cluster = "uniform:4@200Gbps"});
+  for (int32_t r = 0; r < played.program.rank_count(); ++r) {
+    std::map<StreamId, int> waiting;
+    std::set<int32_t> stages;
+    for (const TaskId task : Reductions(played.program, r)) {
+      stages.insert(played.program.label(played.program.label_of(task)).stage);
+      const bool waits = WaitsForTheUpdate(played.program, task);
+      for (const StreamId stream : played.program.streams_of(task)) {
+        EXPECT_TRUE(waits || waiting[stream] == 0) << "rank " << r << ": " << ToString(task);
+        waiting[stream] += waits;
+      }
+    }
+    EXPECT_EQ(stages.size(), 2u) << r;
+    for (const auto& [stream, count] : waiting) EXPECT_GT(count, 0) << r;
   }
 }
 

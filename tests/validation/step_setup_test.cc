@@ -46,7 +46,7 @@ std::string Show(const MeasuredStep& row) {
 TEST(StepSetup, OfAPipeline) {
   EXPECT_EQ(Show(Row()),
             "gpt:layers=22,hidden=2304,heads=24,seq=1024,vocab=50304,flash=0,dropout=0.1 "
-            "--batch-size 144 --cluster dgx-a100:1 "
+            "--batch-size 144 --cluster dgx-a100:1,collectives=nccl-ampere-2023 "
             "--dp 1 --hp 1 --pp 8 --micro-batches 24 --schedule 1f1b "
             "--layers-per-stage 2,3,3,3,3,3,3,2 --dtype fp16 --stack megatron "
             "--memory-overhead none");

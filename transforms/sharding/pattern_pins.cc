@@ -5,6 +5,7 @@
 #include "ir/batch.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/sharding_rule.h"
 #include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
@@ -24,14 +25,7 @@ bool Has(const ir::ShardingRule::Factors& row, int8_t factor) {
 int ExpertDim(const Function& function, OpId op, size_t i) {
   const ir::OpInfo& info = function.info(op);
   if (!info.matrix_product || info.sharding == nullptr) return -1;
-  std::vector<const ir::TensorType*> operands;
-  ir::TypeList results;
-  for (const ValueId operand : function.operands(op)) operands.push_back(&function.type(operand));
-  for (int32_t j = 0; j < function.result_count(op); ++j) {
-    results.push_back(function.type(function.result(op, j)));
-  }
-  const ir::ShardingRule rule =
-      info.sharding({function.attributes(op), operands, function.mesh()}, results);
+  const ir::ShardingRule rule = ir::RuleOf(function, op);
   for (size_t d = 0; d < rule.operands[i].size(); ++d) {
     const int8_t factor = rule.operands[i][d];
     const auto has = [&](const auto& row) { return Has(row, factor); };

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
+#include "ir/sharding_rule.h"
 #include "support/status.h"
 #include "transforms/training/step_phases.h"
 
@@ -113,18 +113,6 @@ class Planner {
     }
   }
 
-  ir::ShardingRule Rule(OpId op) {
-    operands_.clear();
-    ir::TypeList results;
-    for (const ValueId operand : function_.operands(op))
-      operands_.push_back(&function_.type(operand));
-    for (int32_t i = 0; i < function_.result_count(op); ++i) {
-      results.push_back(function_.type(function_.result(op, i)));
-    }
-    return function_.info(op).sharding({function_.attributes(op), operands_, function_.mesh()},
-                                       results);
-  }
-
   static bool Has(const Factors& factors, int8_t factor) {
     return std::find(factors.begin(), factors.end(), factor) != factors.end();
   }
@@ -224,7 +212,7 @@ class Planner {
     if (looks_up && looked_up_[operands[0]] != 0 && dims_[operands[0]] == kUndecided) {
       Decide(operands[0], 0);
     }
-    const ir::ShardingRule rule = Rule(op);
+    const ir::ShardingRule rule = ir::RuleOf(function_, op);
     Factors split = SplitFactors(op, rule, false);
     if (split.empty() && function_.info(op).matrix_product && !HasOpen(op)) {
       split = ColumnFactors(op, rule);
@@ -322,7 +310,7 @@ class Planner {
     const ValueId from = function_.operands(op)[0];
     if (dims_[from] != kUndecided) return;
     if (function_.info(op).sharding == nullptr) return Decide(from, dim, open);
-    const ir::ShardingRule rule = Rule(op);
+    const ir::ShardingRule rule = ir::RuleOf(function_, op);
     const int8_t factor = dim < 0 ? ir::kNoFactor : rule.results[0][static_cast<size_t>(dim)];
     Decide(from, factor == ir::kNoFactor ? kWhole : Find(rule.operands[0], factor), open);
   }
@@ -350,7 +338,6 @@ class Planner {
   IdTable<ValueId, char> partial_, open_;
   bool any_ = false;     // whether something is split at all
   std::string refusal_;  // the first dimension that does not divide
-  std::vector<const ir::TensorType*> operands_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/sharding_rule.h"
 #include "transforms/simplify/batch_rules.h"
 
 // Ops that compute each row of [time · batch] by itself, whatever they do with the rest, as a
@@ -15,21 +16,6 @@ namespace {
 
 using ir::Dims;
 using ir::ValueId;
-
-ir::ShardingRule RuleOf(const BatchRuleCall& call) {
-  const ir::Function& function = call.function;
-  const ir::OpInfo& info = function.info(call.op);
-  if (info.sharding == nullptr) return {};
-  std::vector<const ir::TensorType*> operands;
-  for (const ValueId operand : function.operands(call.op)) {
-    operands.push_back(&function.type(operand));
-  }
-  ir::TypeList results;
-  for (int32_t j = 0; j < function.result_count(call.op); ++j) {
-    results.push_back(function.type(function.result(call.op, j)));
-  }
-  return info.sharding({function.attributes(call.op), operands, function.mesh()}, results);
-}
 
 // What the rows of all operands are: a factor of the op, and the sizes that it runs over, those
 // outside of the batch first.
@@ -132,7 +118,7 @@ ir::ValueId ViewOf(ir::Builder& builder, const BatchLayout& layout, const ir::Di
 
 std::vector<BatchResult> ApplyToSamples(const BatchRuleCall& call) {
   using batch_samples_cc::Rows;
-  const ir::ShardingRule rule = batch_samples_cc::RuleOf(call);
+  const ir::ShardingRule rule = ir::RuleOf(call.function, call.op);
   if (rule.operands.size() != call.operands.size()) return {};
   const std::optional<Rows> rows = batch_samples_cc::RowsOf(call, rule);
   if (!rows.has_value() || !batch_samples_cc::RowsStandAlone(call, rule, rows->factor)) return {};

@@ -11,6 +11,7 @@
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
+#include "ir/sharding_rule.h"
 #include "support/status.h"
 #include "transforms/slices/slice_rules.h"
 #include "transforms/slices/slices.h"
@@ -145,21 +146,10 @@ class SequenceSlicer {
     }
   }
 
-  ShardingRule RuleOf(OpId op) const {
-    std::vector<const ir::TensorType*> operands;
-    ir::TypeList results;
-    for (const ValueId operand : from_.operands(op)) operands.push_back(&from_.type(operand));
-    for (int32_t i = 0; i < from_.result_count(op); ++i) {
-      results.push_back(from_.type(from_.result(op, i)));
-    }
-    return from_.info(op).sharding(
-        {.attributes = from_.attributes(op), .operands = operands, .mesh = from_.mesh()}, results);
-  }
-
   // What may be split by rows among ranks may be cut into slices, if nothing is put together.
   absl::Status CopyRows(OpId op) {
     if (from_.info(op).sharding == nullptr) return Refuse(op, "computes along the positions");
-    const ShardingRule rule = RuleOf(op);
+    const ShardingRule rule = ir::RuleOf(from_, op);
     int8_t factor = ir::kNoFactor;
     for (size_t i = 0; i < from_.operands(op).size(); ++i) {
       const ValueId operand = from_.operands(op)[i];
@@ -233,7 +223,7 @@ class SequenceSlicer {
     if (!fresh) return found->second;
     const OpId producer = from_.producer(value);
     if (producer.valid() && from_.kind(producer) == OpKind::kGather) {
-      const ShardingRule rule = RuleOf(producer);
+      const ShardingRule rule = ir::RuleOf(from_, producer);
       const auto& ids = rule.operands[1];
       const int8_t factor = rule.results[0][dim];
       const auto at = std::find(ids.begin(), ids.end(), factor);

@@ -11,6 +11,7 @@
 #include "ir/copy.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/sharding_rule.h"
 #include "support/status.h"
 
 namespace orrery::transforms {
@@ -227,22 +228,14 @@ class Grouper {
   // and makes with the batch in two dimensions, dimension 0 runs over one and the same factor, and
   // in each result with the batch.
   absl::StatusOr<ir::ShardingRule> RowRule(OpId op) const {
-    const ir::OpInfo& info = from_.info(op);
-    if (info.sharding == nullptr) return absl::InvalidArgumentError("it has no rows");
-    std::vector<const ir::TensorType*> types;
-    ir::TypeList results;
-    for (const ValueId operand : from_.operands(op)) types.push_back(&from_.type(operand));
-    for (int32_t j = 0; j < from_.result_count(op); ++j) {
-      results.push_back(from_.type(from_.result(op, j)));
-    }
-    ir::ShardingRule rule = info.sharding(
-        {.attributes = from_.attributes(op), .operands = types, .mesh = from_.mesh()}, results);
+    if (from_.info(op).sharding == nullptr) return absl::InvalidArgumentError("it has no rows");
+    ir::ShardingRule rule = ir::RuleOf(from_, op);
     const int8_t rows = RowFactor(op, rule);
     bool fits = rows != ir::kNoFactor;
-    for (size_t k = 0; k < types.size(); ++k) {
+    for (size_t k = 0; k < rule.operands.size(); ++k) {
       fits = fits && (!IsSquare(from_.operands(op)[k]) || rule.operands[k][0] == rows);
     }
-    for (size_t j = 0; j < results.size(); ++j) {
+    for (size_t j = 0; j < rule.results.size(); ++j) {
       if (first_[from_.result(op, static_cast<int32_t>(j))] < 0) continue;
       fits = fits && rule.results[j][0] == rows;
     }
