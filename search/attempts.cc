@@ -27,9 +27,9 @@ std::vector<ContextAttention> FurtherAttentions(const ParallelPlan& plan) {
 }
 
 // Whether Megatron's pattern is another choice: prices know of no overlap, so that it can be the
-// better one. It does no more than others along cp alone.
+// better one.
 bool HasPattern(const ParallelPlan& plan) {
-  return !plan.by_pattern() && plan.hp * plan.ep > 1 && plan.pins.empty();
+  return !plan.by_pattern() && plan.hp * plan.cp * plan.ep > 1 && plan.pins.empty();
 }
 
 // Whether a plan leaves it open what its ranks of hp do with the sequence.
@@ -104,7 +104,6 @@ class Portfolio {
     if (HasPattern(plan)) {
       Way pattern = first;
       pattern.by_cost = false;
-      if (LeavesSequenceOpen(plan)) pattern.sequence = SequenceParallel::kOff;
       ORRERY_RETURN_IF_ERROR(Try(pattern));
       ORRERY_RETURN_IF_ERROR(TryFrom(plan, pattern));
     }
@@ -130,8 +129,28 @@ class Portfolio {
     return absl::OkStatus();
   }
 
+  // Where links cost little, what they cost still decides between choices that are alike but for
+  // what prices know nothing of, as how long stages are. So the choice for links of half the rate
+  // is played, too; and where choosing takes next to nothing, those for more rates, for free links
+  // and for dear ones.
+  absl::Status TryOtherLinks() {
+    constexpr double kLittle = 0.1;
+    constexpr int64_t kFewOps = 200;
+    if (!ShardsByCost(player_.plan())) return absl::OkStatus();
+    std::vector<double> prices;
+    if (of_.fastest->facts.communication < kLittle) prices = {2};
+    if (std::ssize(player_.setting().step.order()) <= kFewOps) prices = {2, 0.5, 4, 16, 0, 1e6};
+    Way way = of_.fastest->way;
+    for (const double price : prices) {
+      way.link_price = price;
+      ORRERY_RETURN_IF_ERROR(Try(way));
+    }
+    return absl::OkStatus();
+  }
+
   // The pattern leaves nothing to prices of memory.
   absl::Status FinishChoice(const ParallelPlan& plan) {
+    ORRERY_RETURN_IF_ERROR(TryOtherLinks());
     const bool by_cost = !plan.by_pattern() && of_.fastest->way.by_cost;
     if (ShardsByCost(plan) && by_cost) ORRERY_RETURN_IF_ERROR(TryWithLess());
     choices_.push_back(std::exchange(of_, {}));

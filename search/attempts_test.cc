@@ -279,6 +279,32 @@ TEST(BestRun, IsTheFirstWayWhereThatNeedsManyTimesWhatThereIs) {
   EXPECT_GT(work_within(peak / 7), once.work());
 }
 
+// Where links are dear, backward sends what forward sends: of each boundary the part of the
+// sequence that a rank of hp has, gathered where it arrives, and nothing that a bias is summed
+// from.
+TEST(BestRun, SendsEachBoundaryOnceEachWay) {
+  constexpr int64_t kBatch = 8, kStages = 2, kBoundary = 512 * 256 * 4;  // bytes of a sample
+  Setting setting = GptSetting(kBatch);
+  setting.step = ir::BuildModel(
+      "gpt", "layers=4,hidden=256,heads=8,seq=512,vocab=512,flash=1,tied_embeddings=0", kBatch);
+  ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "sgd"}).ok());
+  for (const transforms::StagesBy by :
+       {transforms::StagesBy::kLayers, transforms::StagesBy::kCost}) {
+    for (const char* cluster : {"ring:8@1GB/s,device=h100-80gb", "uniform:8@25Gbps"}) {
+      setting.cluster = cluster::ParseCluster(cluster).value();
+      const ParallelPlan plan = {.hp = 2,
+                                 .pp = kStages,
+                                 .microbatches = 4,
+                                 .sharding = ShardingMethod::kMegatron,
+                                 .sequence_parallel = SequenceParallel::kOn,
+                                 .stages_by = by};
+      EXPECT_EQ(Best(setting, plan).report.bytes_sent,
+                Bytes(2 * (kStages - 1) * kBatch * kBoundary))
+          << cluster;
+    }
+  }
+}
+
 TEST(BestRun, OfWhatCannotBeSpreadIsInfeasible) {
   const Setting setting = MlpSetting();  // 48 samples
   const ParallelPlan plan = ByFlops({.dp = 5});

@@ -184,18 +184,21 @@ transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
   return context;
 }
 
-void WayFacts::Add(Duration time, Bytes run_peak) {
-  const bool first = fastest == Duration();
-  if (first || time < fastest) {
-    fastest = time;
-    peak = run_peak;
-  }
-  least_peak = first ? run_peak : std::min(least_peak, run_peak);
+void WayFacts::Add(const simulator::Report& run) {
+  Add({.fastest = run.step_time,
+       .communication = run.communication_overhead,
+       .peak = run.peak_memory,
+       .least_peak = run.peak_memory});
 }
 
 void WayFacts::Add(const WayFacts& part) {
-  Add(part.fastest, part.peak);
-  least_peak = std::min(least_peak, part.least_peak);
+  const bool first = fastest == Duration();
+  if (first || part.fastest < fastest) {
+    fastest = part.fastest;
+    communication = part.communication;
+    peak = part.peak;
+  }
+  least_peak = first ? part.least_peak : std::min(least_peak, part.least_peak);
 }
 
 absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts) {
@@ -225,18 +228,19 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
       open ? way.gathers : plan.sequence_parallel == transforms::SequenceParallel::kOn;
   if (open) plan.sequence_parallel = way.sequence;
   plan.context_attention = way.attention;
-  transforms::PlanContext context{
-      .prices = plan_.by_products() ? nullptr : &*prices_,
-      .by_pattern = !way.by_cost,
-      .in_flight = way.in_flight,
-      .alternative = {.memory_price = way.memory_price, .gathers = gathers},
-      .chunks = shape_.chunks,
-      .placement = schedule_.placement,
-      .split_backward = splits_,
-      .updates_each_microbatch = schedule_.asynchronous,
-      .stages = StagesOf(way),
-      .fuses_pointwise = setting_.lowering.kernels.fuses_pointwise,
-      .batch_lost = setting_.notes.batch_lost};
+  transforms::PlanContext context{.prices = plan_.by_products() ? nullptr : &*prices_,
+                                  .by_pattern = !way.by_cost,
+                                  .in_flight = way.in_flight,
+                                  .alternative = {.memory_price = way.memory_price,
+                                                  .link_price = way.link_price,
+                                                  .gathers = gathers},
+                                  .chunks = shape_.chunks,
+                                  .placement = schedule_.placement,
+                                  .split_backward = splits_,
+                                  .updates_each_microbatch = schedule_.asynchronous,
+                                  .stages = StagesOf(way),
+                                  .fuses_pointwise = setting_.lowering.kernels.fuses_pointwise,
+                                  .batch_lost = setting_.notes.batch_lost};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
   WayFacts* known = nullptr;
   uint64_t choice = 0;
@@ -317,14 +321,14 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
 absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
                                            const transforms::PipelinedStep& step, WayFacts& facts) {
   ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(plan, step, schedule_));
-  facts.Add(run.report.step_time, run.report.peak_memory);
+  facts.Add(run.report);
   const bool open =
       schedule_.weighs_durations && schedule_.given == nullptr && !schedule_.asynchronous;
   if (!open || plan_player_cc::HasOrders(run, ranks_)) return run;
   transforms::PipelineSchedule of_unit_times = schedule_;
   of_unit_times.given = &ranks_.orders;
   ORRERY_ASSIGN_OR_RETURN(Run other, PlayStep(plan, step, of_unit_times));
-  facts.Add(other.report.step_time, other.report.peak_memory);
+  facts.Add(other.report);
   return IsBetter(other.report, run.report) ? std::move(other) : std::move(run);
 }
 

@@ -28,6 +28,7 @@ struct Way {
   bool gathers = false;
   transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
   double memory_price = 0;       // as in transforms::AutoShardOptions
+  double link_price = 1;         // likewise
   int64_t in_flight = 0;         // as in transforms::PlanContext
   Bytes stage_limit = Bytes(0);  // of memory, that stages keep to where they can; 0: none
 
@@ -42,11 +43,12 @@ struct WayFacts {
   transforms::AutoShardReport report = {};  // of the choice of shardings, if it was by cost
   double memory = 0;                        // bytes that it keeps, by its prices
   Duration fastest = {};                    // of its runs
+  double communication = 0;                 // of that one, as in Report: communication_overhead
   Bytes peak = {};                          // of that one
   Bytes least_peak = {};                    // of any
 
   /// Counts one of its runs; what is known of several.
-  void Add(Duration time, Bytes run_peak);
+  void Add(const simulator::Report& run);
   void Add(const WayFacts& part);
 };
 

@@ -141,7 +141,9 @@ def zero_saves_memory(programs: Programs, case: Case, dice: Dice) -> str | None:
     del dice
     if int(case.get("dp", "1")) == 1:
         raise Passed("nothing to share")
-    case = case.having(memory_limit="none", zero_group=None, sharding="megatron", offload=None)
+    # Of the same shardings and stages: for another time another cut may be worth its memory.
+    case = case.having(memory_limit="none", zero_group=None, sharding="megatron", offload=None,
+                       stages_by="layers")  # fmt: skip
     memory = []
     for stage in range(4):
         report = programs.ask(case.having(zero=stage)).report

@@ -4,6 +4,7 @@
 
 #include "lowering/blocks/stack_kernels.h"
 #include "search/evaluate.h"
+#include "search/plan_player.h"
 #include "tools/flags.h"
 #include "tools/validation/software_stack.h"
 #include "transforms/plan/plan_text.h"
@@ -36,12 +37,15 @@ search::Run Played(const std::string& stack, const ParallelPlan& plan, bool fold
   return search::Play(setting, plan).value();
 }
 
+// In the first way to carry the plan out: which is the best depends on the kernels.
 search::Run Played(const lowering::StackKernels& kernels, const ParallelPlan& plan,
                    bool fold = true) {
   search::Setting setting = SettingOf(plan, "roofline");
   setting.lowering.kernels = kernels;
   setting.lowering.fold = fold;
-  return search::Play(setting, plan).value();
+  search::PlanPlayer player(setting, plan);
+  EXPECT_TRUE(player.Prepare().ok());
+  return player.Play({}).value();
 }
 
 // The same is computed, sent and kept, in less time; and one rank stands for all.

@@ -44,6 +44,7 @@ struct StageContext {
 struct ShardingAlternative {
   /// As in AutoShardOptions.
   double memory_price = 0;
+  double link_price = 1;
   /// Whether what is gathered of the sequence is kept in parts, and gathered again; none: as
   /// SequenceParallel of the plan says.
   std::optional<bool> gathers = std::nullopt;

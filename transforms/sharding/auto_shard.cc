@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +20,7 @@
 #include "transforms/sharding/shard_plan.h"
 #include "transforms/sharding/sharding_choices.h"
 #include "transforms/sharding/sharding_graph.h"
+#include "transforms/sharding/sharding_memo.h"
 #include "transforms/sharding/sharding_memory.h"
 #include "transforms/sharding/sharding_nodes.h"
 #include "transforms/strategies/find_repeats.h"
@@ -53,37 +52,8 @@ bool SplitsBatch(const std::vector<ShardingPin>& pins) {
 class AutoSharder {
  public:
   AutoSharder(const ir::Mesh& mesh, const std::vector<bool>& batched, const ShardingPrices& prices,
-              const AutoShardOptions& options, AutoShardReport* report)
+              const AutoShardOptions& options, AutoShardReport& report)
       : mesh_(mesh), batched_(batched), prices_(prices), options_(options), report_(report) {}
-
-  absl::StatusOr<Function> Run(const Function& step) {
-    ORRERY_RETURN_IF_ERROR(CheckPins(step, mesh_, options_.pins));
-    const auto hp = mesh_.Find("hp");
-    const int64_t parts = hp.has_value() ? mesh_.size(*hp) : 1;
-    if (parts == 1) return ShardAll(step);
-    // A loss in parts lets logits stay split over their classes. Where they are not, one kernel for
-    // all of it is faster.
-    Function in_parts = step;
-    ORRERY_ASSIGN_OR_RETURN(const bool splits, SplitLosses(in_parts, parts));
-    if (!splits) return ShardAll(step);
-    ORRERY_ASSIGN_OR_RETURN(Function sharded, ShardAll(in_parts));
-    if (UsesParts(sharded, *hp)) return sharded;
-    if (report_ != nullptr) {
-      *report_ = {.solved = report_->solved,
-                  .build_time = report_->build_time,
-                  .solve_time = report_->solve_time};
-    }
-    return ShardAll(step);
-  }
-
- private:
-  static bool UsesParts(const Function& function, ir::AxisIndex axis) {
-    return std::ranges::any_of(function.order(), [&](ir::OpId op) {
-      if (function.kind(op) != ir::OpKind::kCrossEntropyParts) return false;
-      const ir::TensorType& logits = function.type(function.operands(op)[0]);
-      return logits.sharding.at(logits.dims.size() - 1).contains(axis);
-    });
-  }
 
   absl::StatusOr<Function> ShardAll(const Function& step) {
     std::vector<ir::AxisIndex> axes;
@@ -100,6 +70,7 @@ class AutoSharder {
     return sharded;
   }
 
+ private:
   // The mesh, on which `axes` have nothing to split yet.
   ir::Mesh Without(const std::vector<ir::AxisIndex>& axes) const {
     std::vector<ir::Axis> all = mesh_.axes();
@@ -290,7 +261,7 @@ class AutoSharder {
   // layers share, so they are sought anew each time: a tenth of what it takes to do without.
   absl::StatusOr<StrategyChoice> SolveInLayers(const StrategyGraph& graph) const {
     strategies::SolveOptions options = options_.solve;
-    if (report_ != nullptr) report_->solved += std::ssize(graph.nodes);
+    report_.solved += std::ssize(graph.nodes);
     if (options.repeats.empty()) options.repeats = strategies::FindRepeats(graph);
     return strategies::SolveStrategies(graph, options);
   }
@@ -311,43 +282,95 @@ class AutoSharder {
   }
 
   void Report(const Solved& solved, double seconds) const {
-    if (report_ == nullptr) return;
-    report_->nodes += std::ssize(solved.graph.graph.nodes);
-    report_->edges += std::ssize(solved.graph.graph.edges);
-    report_->labels += solved.choice.labels;
-    report_->composed += solved.choice.composed;
-    report_->seconds = solved.choice.cost;
-    report_->memory = solved.memory->OfAll(solved.choice.assignment, KeptGathered::kWhole);
-    report_->in_parts = solved.memory->OfAll(solved.choice.assignment, KeptGathered::kInParts);
-    report_->optimal = report_->optimal && solved.choice.optimal();
-    report_->build_time += seconds - solved.solve_time;
-    report_->solve_time += solved.solve_time;
+    report_.nodes += std::ssize(solved.graph.graph.nodes);
+    report_.edges += std::ssize(solved.graph.graph.edges);
+    report_.labels += solved.choice.labels;
+    report_.composed += solved.choice.composed;
+    report_.seconds = solved.choice.cost;
+    report_.memory = solved.memory->OfAll(solved.choice.assignment, KeptGathered::kWhole);
+    report_.in_parts = solved.memory->OfAll(solved.choice.assignment, KeptGathered::kInParts);
+    report_.optimal = report_.optimal && solved.choice.optimal();
+    report_.build_time += seconds - solved.solve_time;
+    report_.solve_time += solved.solve_time;
   }
 
   const ir::Mesh& mesh_;
   const std::vector<bool>& batched_;
   const ShardingPrices& prices_;
   const AutoShardOptions& options_;
-  AutoShardReport* const report_;
+  AutoShardReport& report_;
 };
 
-// Of what the function does: numbers of choices would mean something else under other rules.
-uint64_t NumberOf(const Function& function) {
-  absl::flat_hash_map<ir::AttributesId, size_t> attributes;  // looked up
-  size_t number = 0;
-  for (const ir::OpId op : function.order()) {
-    const ir::AttributesId id = function.attributes_id(op);
-    const auto [found, is_new] = attributes.try_emplace(id, 0);
-    if (is_new) found->second = absl::HashOf(ToString(function.attribute_set(id)));
-    number = absl::HashOf(number, function.kind(op), found->second);
-    for (const ir::ValueId operand : function.operands(op)) number = absl::HashOf(number, operand);
-    for (int32_t i = 0; i < function.result_count(op); ++i) {
-      const ir::ValueId result = function.result(op, i);
-      number = absl::HashOf(number, result, function.type(result));
-    }
+// With losses of one kernel or in parts, whichever is the better. So many parameters: those of
+// AutoShard.
+class LossSharder {
+ public:
+  LossSharder(const ir::Mesh& mesh, const std::vector<bool>& batched, const ShardingPrices& prices,
+              const AutoShardOptions& options, AutoShardReport& report)
+      : mesh_(mesh), batched_(batched), prices_(prices), options_(options), report_(report) {}
+
+  absl::StatusOr<Function> Shard(const Function& step) {
+    const auto hp = mesh_.Find("hp");
+    const int64_t parts = hp.has_value() ? mesh_.size(*hp) : 1;
+    if (parts == 1) return ShardOnce(step);
+    // A loss in parts lets logits stay split over their classes.
+    Function in_parts = step;
+    ORRERY_ASSIGN_OR_RETURN(const bool splits, SplitLosses(in_parts, parts));
+    if (!splits) return ShardOnce(step);
+    ORRERY_ASSIGN_OR_RETURN(Function with_parts, ShardOnce(in_parts));
+    const bool uses = UsesParts(with_parts, *hp);
+    const AutoShardReport of_parts = report_;
+    if (uses && !MayBeBetterWhole(with_parts)) return with_parts;
+    report_ = {.solved = of_parts.solved,
+               .build_time = of_parts.build_time,
+               .solve_time = of_parts.solve_time};
+    ORRERY_ASSIGN_OR_RETURN(Function whole, ShardOnce(step));
+    if (!uses || Weighed(report_) < Weighed(of_parts)) return whole;
+    const AutoShardReport of_both = std::exchange(report_, of_parts);
+    report_.solved = of_both.solved;
+    report_.build_time = of_both.build_time;
+    report_.solve_time = of_both.solve_time;
+    return with_parts;
   }
-  return number;
-}
+
+ private:
+  absl::StatusOr<Function> ShardOnce(const Function& step) {
+    return AutoSharder(mesh_, batched_, prices_, options_, report_).ShardAll(step);
+  }
+
+  static bool UsesParts(const Function& function, ir::AxisIndex axis) {
+    return std::ranges::any_of(function.order(), [&](ir::OpId op) {
+      if (function.kind(op) != ir::OpKind::kCrossEntropyParts) return false;
+      const ir::TensorType& logits = function.type(function.operands(op)[0]);
+      return logits.sharding.at(logits.dims.size() - 1).contains(axis);
+    });
+  }
+
+  // Parts take one kernel more. Where that is next to nothing, nobody needs to look whether the
+  // logits had better be whole: it would take as long again.
+  bool MayBeBetterWhole(const Function& function) const {
+    constexpr double kNextToNothing = 1e-3;
+    if (options_.pattern.has_value()) return false;
+    double seconds = 0;
+    for (const ir::OpId op : function.order()) {
+      const bool more = function.kind(op) == ir::OpKind::kCrossEntropyOfParts;
+      if (more) seconds += SerialSeconds(function, op, prices_);
+    }
+    return seconds > kNextToNothing * report_.seconds;
+  }
+
+  // Seconds, with what memory counts.
+  double Weighed(const AutoShardReport& report) const {
+    const double memory = options_.gathers ? report.in_parts : report.memory;
+    return report.seconds + options_.memory_price * memory;
+  }
+
+  const ir::Mesh& mesh_;
+  const std::vector<bool>& batched_;
+  const ShardingPrices& prices_;
+  const AutoShardOptions& options_;
+  AutoShardReport& report_;
+};
 
 }  // namespace
 }  // namespace auto_shard_cc
@@ -356,31 +379,16 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
                                        const std::vector<bool>& batched,
                                        const ShardingPrices& prices,
                                        const AutoShardOptions& options, AutoShardReport* report) {
-  if (report != nullptr) *report = {};
-  auto sharded = auto_shard_cc::AutoSharder(mesh, batched, prices, options, report).Run(step);
-  if (sharded.ok() && report != nullptr) report->choice = auto_shard_cc::NumberOf(*sharded);
+  ORRERY_RETURN_IF_ERROR(CheckPins(step, mesh, options.pins));
+  AutoShardReport ignored;
+  AutoShardReport& told = report != nullptr ? *report : ignored;
+  told = {};
+  const LinkPrices weighed(prices, options.link_price);
+  ORRERY_ASSIGN_OR_RETURN(
+      ir::Function sharded,
+      auto_shard_cc::LossSharder(mesh, batched, weighed, options, told).Shard(step));
+  told.choice = NumberOf(sharded);
   return sharded;
-}
-
-double SerialSeconds(const ir::Function& function, const ShardingPrices& prices) {
-  double seconds = 0;
-  std::vector<const ir::TensorType*> operands, results;
-  for (const ir::OpId op : function.order()) {
-    operands.clear();
-    results.clear();
-    for (const ir::ValueId operand : function.operands(op)) {
-      operands.push_back(&function.type(operand));
-    }
-    for (int32_t i = 0; i < function.result_count(op); ++i) {
-      results.push_back(&function.type(function.result(op, i)));
-    }
-    seconds += SecondsOf({.kind = function.kind(op),
-                          .attributes = function.attributes(op),
-                          .operands = operands,
-                          .results = results},
-                         function.mesh(), prices);
-  }
-  return seconds;
 }
 
 }  // namespace orrery::transforms

@@ -67,6 +67,10 @@ struct AutoShardOptions {
   /// Seconds that a byte counts, as the limit counts bytes: prices know nothing of what a device
   /// has left, and choices by several are worth playing.
   double memory_price = 0;
+  /// Times what `prices` say of collectives, also in the report. The sum of all ops is not the
+  /// step: a pipeline waits for its slowest stage, and what links cost decides between choices that
+  /// are otherwise alike.
+  double link_price = 1;
   /// The search gives up far earlier than it would have to: a step is chosen for each candidate of
   /// a search.
   strategies::SolveOptions solve = {.repeats = {}, .label_limit = 50'000};
@@ -109,10 +113,6 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
                                        const ShardingPrices& prices,
                                        const AutoShardOptions& options = {},
                                        AutoShardReport* report = nullptr);
-
-/// How long a rank takes for all ops of `function`, which is sharded over its mesh, one after
-/// another.
-double SerialSeconds(const ir::Function& function, const ShardingPrices& prices);
 
 }  // namespace orrery::transforms
 

@@ -141,6 +141,41 @@ TEST(AutoShard, SplitsTheLossOverTheVocabularyWhereItPays) {
   const PlainPrices::Rates slow = {.flops = 1e12, .bytes = 1e15, .link = 1e10, .latency = 1};
   EXPECT_THAT(ir::Print(Sharded(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), slow)),
               testing::HasSubstr(" = CrossEntropy("));
+  // Or where links take more of a say.
+  EXPECT_THAT(ir::Print(Sharded(ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1), kProducts,
+                                {.link_price = 1e9})),
+              testing::HasSubstr(" = CrossEntropy("));
+}
+
+// A second for each kernel, whatever it does, and next to nothing besides.
+class LaunchPrices final : public ShardingPrices {
+ public:
+  double OpSeconds(const LocalOp& op) const override {
+    const bool view = ir::GetOpInfo(op.kind).op_class == ir::OpClass::kView;
+    return (view ? 0 : 1) + plain_.OpSeconds(op);
+  }
+  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
+                     Bytes size) const override {
+    return plain_.StepSeconds(kind, axes, size);
+  }
+
+ private:
+  const PlainPrices plain_{Two(), {.flops = 1e15, .bytes = 1e15, .link = 1e15, .latency = 1e-15}};
+};
+
+// What is split takes a little less than what is whole, but a loss in parts one kernel more.
+TEST(AutoShard, KeepsTheLossWholeWhereLaunchesCount) {
+  const Function step = ModelStep("gpt", absl::StrCat(kWideGpt, 0), 1);
+  AutoShardReport report, of_pattern;
+  const auto sharded = AutoShard(step, Two(), BatchedInputs(step), LaunchPrices(), {}, &report);
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  EXPECT_THAT(ir::Print(*sharded), testing::HasSubstr(" = CrossEntropy("));
+  // The pattern has it by the vocabulary, whatever that costs.
+  const auto pattern = AutoShard(step, Two(), BatchedInputs(step), LaunchPrices(),
+                                 {.pattern = SequenceParallel::kOff}, &of_pattern);
+  ASSERT_TRUE(pattern.ok()) << pattern.status();
+  EXPECT_THAT(ir::Print(*pattern), testing::HasSubstr(" = CrossEntropyParts("));
+  EXPECT_LT(report.seconds, of_pattern.seconds);
 }
 
 // Megatron's embedding: each rank looks up the words that it has.

@@ -1,5 +1,8 @@
 #include "transforms/sharding/sharding_memo.h"
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
+
 namespace orrery::transforms {
 namespace sharding_memo_cc {
 namespace {
@@ -7,12 +10,30 @@ namespace {
 bool AsksTheSame(const AutoShardOptions& a, const AutoShardOptions& b) {
   const bool memory_counts = a.memory_price > 0 || a.memory_limit > Bytes(0);
   return (!memory_counts || a.gathers == b.gathers) && a.context_attention == b.context_attention &&
-         a.pattern == b.pattern && a.memory_price == b.memory_price && a.in_flight == b.in_flight &&
+         a.pattern == b.pattern && a.memory_price == b.memory_price &&
+         a.link_price == b.link_price && a.in_flight == b.in_flight &&
          a.memory_limit == b.memory_limit;
 }
 
 }  // namespace
 }  // namespace sharding_memo_cc
+
+uint64_t NumberOf(const ir::Function& function) {
+  absl::flat_hash_map<ir::AttributesId, size_t> attributes;  // looked up
+  size_t number = 0;
+  for (const ir::OpId op : function.order()) {
+    const ir::AttributesId id = function.attributes_id(op);
+    const auto [found, is_new] = attributes.try_emplace(id, 0);
+    if (is_new) found->second = absl::HashOf(ToString(function.attribute_set(id)));
+    number = absl::HashOf(number, function.kind(op), found->second);
+    for (const ir::ValueId operand : function.operands(op)) number = absl::HashOf(number, operand);
+    for (int32_t i = 0; i < function.result_count(op); ++i) {
+      const ir::ValueId result = function.result(op, i);
+      number = absl::HashOf(number, result, function.type(result));
+    }
+  }
+  return number;
+}
 
 const ShardingMemo::Answer* ShardingMemo::Find(const AutoShardOptions& options) const {
   for (const Answer& answer : answers_) {

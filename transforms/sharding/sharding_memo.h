@@ -9,10 +9,14 @@
 
 namespace orrery::transforms {
 
+/// Equal for functions that do the same, within a run of the program: numbers of choices would mean
+/// something else under other rules.
+uint64_t NumberOf(const ir::Function& function);
+
 /// What AutoShard answered for one step, mesh and prices, and options that agree in all but how
-/// attention gets by, the pattern, the price of memory, what is in flight, the limit of memory,
-/// and, where one of these counts, whether what is gathered is kept in parts. A plan is played
-/// several times in search of the best way; what was found needs not be found again.
+/// attention gets by, the pattern, the prices of memory and of links, what is in flight, the limit
+/// of memory, and, where one of these counts, whether what is gathered is kept in parts. A plan is
+/// played several times in search of the best way; what was found needs not be found again.
 class ShardingMemo {
  public:
   /// A question, and what AutoShard answered and reported.

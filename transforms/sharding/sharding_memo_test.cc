@@ -35,6 +35,9 @@ TEST(ShardingMemo, KnowsWhatWasAskedBefore) {
   other.memory_price = 1e-9;
   EXPECT_EQ(memo.Find(other), nullptr);
   other = asked;
+  other.link_price = 2;
+  EXPECT_EQ(memo.Find(other), nullptr);
+  other = asked;
   other.pattern = SequenceParallel::kOn;
   EXPECT_EQ(memo.Find(other), nullptr);
 }

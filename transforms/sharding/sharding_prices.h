@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_SHARDING_SHARDING_PRICES_H_
 #define ORRERY_TRANSFORMS_SHARDING_SHARDING_PRICES_H_
 
+#include <cmath>
 #include <span>
 
 #include "ir/function.h"
@@ -31,6 +32,29 @@ class ShardingPrices {
   virtual double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
                              Bytes size) const = 0;
 };
+
+/// Prices of which those of collectives count so many times.
+class LinkPrices final : public ShardingPrices {
+ public:
+  /// `prices` live longer.
+  LinkPrices(const ShardingPrices& prices, double times) : prices_(prices), times_(times) {}
+
+  double OpSeconds(const LocalOp& op) const override { return prices_.OpSeconds(op); }
+  double StepSeconds(redistribution::MoveKind kind, const ir::AxisList& axes,
+                     Bytes size) const override {
+    const double seconds = prices_.StepSeconds(kind, axes, size);
+    return std::isfinite(seconds) ? times_ * seconds : seconds;  // free links cannot do it, either
+  }
+
+ private:
+  const ShardingPrices& prices_;
+  const double times_;
+};
+
+/// How long a rank takes for all ops of `function`, which is sharded over its mesh, one after
+/// another; and for one of them.
+double SerialSeconds(const ir::Function& function, const ShardingPrices& prices);
+double SerialSeconds(const ir::Function& function, ir::OpId op, const ShardingPrices& prices);
 
 }  // namespace orrery::transforms
 

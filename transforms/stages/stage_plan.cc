@@ -9,6 +9,7 @@
 #include "ir/optimizer_operands.h"
 #include "support/status.h"
 #include "transforms/stages/choose_stages.h"
+#include "transforms/stages/late_gathers.h"
 #include "transforms/stages/shared_parameters.h"
 #include "transforms/training/fp8_mixed.h"
 #include "transforms/training/fp8_products.h"
@@ -69,6 +70,7 @@ class StagePlanner {
     for (const WeightCopy& weight : copies) Assign(weight.cast, plan_.home[weight.copy]);
     AssignCopies(StepPhase::kBackward);
     ShareParameters(function_, options_.ranks, plan_);
+    GatherWhereRead(function_, plan_);
     return CheckHomes();
   }
 
@@ -168,17 +170,16 @@ class StagePlanner {
     const IdTable<ValueId, int32_t> uses = ir::CountUses(function_);
     const auto& order = function_.order();
     for (auto op = order.rbegin(); op != order.rend(); ++op) {
-      const ir::OpClass op_class = function_.info(*op).op_class;
       const auto operands = function_.operands(*op);
-      if (op_class == ir::OpClass::kOptimizer) {
+      if (function_.info(*op).op_class == ir::OpClass::kOptimizer) {
         const ir::OptimizerOperands of(function_, *op);
         for (size_t i = 0; i < of.count(); ++i) {
           gradient_home_[of.gradients()[i]] = GradientHome(of.parameters()[i]);
         }
-      } else if (op_class == ir::OpClass::kCollective || Rearranges(*op) ||
-                 (Sums(*op) && uses[operands[0]] == 1)) {
+      } else if (function_.info(*op).op_class == ir::OpClass::kCollective || Sums(*op)) {
+        // What others read as well is a gradient of something else.
         const int32_t home = gradient_home_[function_.result(*op)];
-        if (home != kNowhere) gradient_home_[operands[0]] = home;
+        if (home != kNowhere && uses[operands[0]] == 1) gradient_home_[operands[0]] = home;
       } else if (function_.kind(*op) == ir::OpKind::kAdd) {
         // Of several uses of a parameter.
         const int32_t home = gradient_home_[function_.result(*op)];
@@ -196,12 +197,6 @@ class StagePlanner {
 
   bool Sums(OpId op) const {
     return function_.info(op).linear && function_.operands(op).size() == 1;
-  }
-
-  bool Rearranges(OpId op) const {
-    if (!function_.info(op).linear || function_.operands(op).size() != 1) return false;
-    return ir::ElementCount(function_.type(function_.operands(op)[0]).dims) ==
-           ir::ElementCount(function_.type(function_.result(op)).dims);
   }
 
   // A backward op goes to where its gradients belong; else to the last of the stages whose

@@ -26,13 +26,30 @@ bool IsProduct(const Function& function, OpId op, const IdTable<ValueId, char>& 
   return from_data[operands[0]] != 0 && from_data[operands[1]] == 0;
 }
 
+// Whether the op has its operand as its result, split in another way.
+bool IsRedistribution(const Function& function, OpId op) {
+  return function.operands(op).size() == 1 && function.result_count(op) == 1 &&
+         (function.info(op).op_class == ir::OpClass::kCollective ||
+          function.kind(op) == ir::OpKind::kAllSlice);
+}
+
 // How many values cross each position of the chain: are made before it and used at it or after it.
+// However many ranks hold it in whatever ways, a value is one: layers are those of the model.
 std::vector<int32_t> CrossingValues(const Function& function, const ForwardChain& chain) {
   const auto positions = static_cast<int32_t>(chain.ops.size());
   IdTable<ValueId, int32_t> made(function.value_limit(), -1), used(function.value_limit(), -1);
+  IdTable<ValueId, ValueId> whole(function.value_limit(), ValueId());
   for (int32_t at = 0; at < positions; ++at) {
     const OpId op = chain.ops[static_cast<size_t>(at)];
-    for (const ValueId operand : function.operands(op)) used[operand] = at;
+    for (const ValueId operand : function.operands(op)) {
+      const ValueId of = whole[operand];
+      used[of.valid() ? of : operand] = at;
+    }
+    if (IsRedistribution(function, op)) {
+      const ValueId from = function.operands(op)[0];
+      whole[function.result(op)] = whole[from].valid() ? whole[from] : from;
+      continue;
+    }
     for (int32_t i = 0; i < function.result_count(op); ++i) made[function.result(op, i)] = at;
   }
   std::vector<int32_t> change(chain.ops.size() + 1);

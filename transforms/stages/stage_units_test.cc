@@ -8,7 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
 #include "ir/text/text.h"
+#include "transforms/sharding/auto_shard.h"
 #include "transforms/sharding/model_step_test_util.h"
+#include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/training/microbatch.h"
 
 // Units as text: each by the first named value of its ops; what is no layer in brackets.
 
@@ -45,6 +48,24 @@ TEST(FindUnits, OfGptOpByOp) {
       ir::BuildModel("gpt", "layers=3,hidden=8,heads=2,seq=4,vocab=32,tied_embeddings=0", 4);
   ASSERT_TRUE(MakeTrainingStep(step, {.optimizer = "adam", .simplify = false}).ok());
   EXPECT_EQ(UnitsText(step, UnitSize::kLayers), "wte h.1.ln_1 h.2.ln_1 [ln_f]");
+}
+
+// Layers are those of the model, whatever links make of shardings: what is gathered is one value
+// with its parts.
+TEST(FindUnits, OfMixturesWhateverIsGathered) {
+  const ir::Function step = ModelStep(
+      "gpt", "layers=2,hidden=16,heads=2,seq=4,vocab=32,mlp=swiglu,experts=4,tied_embeddings=0", 4);
+  const std::string layers = UnitsText(step, UnitSize::kLayers);
+  const ir::Mesh mesh({{"dp", 1}, {"hp", 2}, {"ep", 2}});
+  for (const double link : {1e3, 1e6, 1e9, 1e15}) {
+    const PlainPrices prices(mesh, {.flops = 1e9, .bytes = 1e9, .link = link, .latency = 1e-9});
+    const auto sharded = AutoShard(step, mesh, BatchedInputs(step), prices);
+    ASSERT_TRUE(sharded.ok()) << sharded.status();
+    const ForwardChain chain = FindChain(*sharded, FindPhases(*sharded));
+    EXPECT_EQ(FindUnits(*sharded, chain, UnitSize::kLayers).size(),
+              FindUnits(step, FindChain(step, FindPhases(step)), UnitSize::kLayers).size())
+        << link << ": " << UnitsText(*sharded, UnitSize::kLayers) << "; of one device " << layers;
+  }
 }
 
 // A norm behind the residual stream goes with what follows; that of the last layer with the pooler.

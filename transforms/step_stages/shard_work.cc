@@ -45,7 +45,8 @@ AutoShardOptions ShardingOf(const StepWork& work) {
           .in_flight = std::min(in_flight, plan.microbatches),
           .gathers = GathersAgain(work),
           .held = PartsHeld(zero, std::min(group, plan.dp)),
-          .memory_price = work.context.alternative.memory_price};
+          .memory_price = work.context.alternative.memory_price,
+          .link_price = work.context.alternative.link_price};
 }
 
 bool NeedsSharding(const StepWork& work) {
