@@ -24,7 +24,7 @@ struct Flags {
   std::string data;
   std::string csv;
   std::string json;
-  std::string cost_model;
+  std::string cost_model = "kernels";  // what machines reach
 };
 
 // A report among the files to read would be read the next time.
@@ -68,7 +68,8 @@ int Main(int argc, char** argv) {
       "file of published rows, or a folder of such files (docs/validation_memory.md)")(
       "csv", po::value(&flags.csv), "write one line a row to this file")(
       "json", po::value(&flags.json), "write figures and rows to this file")(
-      "cost-model", po::value(&flags.cost_model), "as in simulate");
+      "cost-model", po::value(&flags.cost_model)->default_value(flags.cost_model),
+      "as in simulate");
   return RunProgram(argc, argv, spec, [&] { return Validate(flags); });
 }
 
