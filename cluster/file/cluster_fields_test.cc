@@ -14,7 +14,6 @@ namespace orrery::cluster {
 namespace cluster_fields_test_cc {
 namespace {
 
-using testing::HasSubstr;
 using testing::StartsWith;
 
 absl::StatusOr<Cluster> Parse(const std::string& text) {

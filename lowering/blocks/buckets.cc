@@ -193,7 +193,7 @@ class BucketForming {
                         dependencies_.end());
     task.dependency_begin = static_cast<uint32_t>(begin);
     task.dependency_end = static_cast<uint32_t>(dependencies_.size());
-    tasks_.push_back(std::move(task));
+    tasks_.push_back(task);
   }
 
   simulator::LabelId AddLabel(const Bucket& bucket) {

@@ -137,7 +137,7 @@ class Pipelining {
       if (on.external || on.index != PartingOf(as).reads) Depend(on, as);
     }
     task.dependency_end = static_cast<uint32_t>(dependencies_.size());
-    tasks_.push_back(std::move(task));
+    tasks_.push_back(task);
   }
 
   void AppendParts(int32_t product, const Parting& parting) {

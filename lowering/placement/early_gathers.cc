@@ -107,7 +107,7 @@ class Taking {
       const auto index = static_cast<int32_t>(taken.task_template.tasks.size());
       TemplateTask task = template_.tasks[static_cast<size_t>(gather.task)];
       task.dependency_begin = task.dependency_end = 0;
-      taken.task_template.tasks.push_back(std::move(task));
+      taken.task_template.tasks.push_back(task);
       for (const ir::ValueId parameter : gather.parameters) {
         taken.task_template.outputs.push_back({.origin = parameter, .task = index});
       }
@@ -136,7 +136,7 @@ class Taking {
         }
         task.dependency_begin = begin;
         task.dependency_end = static_cast<uint32_t>(dependencies.size());
-        tasks.push_back(std::move(task));
+        tasks.push_back(task);
         for (size_t kind = 0; kind < durations.size(); ++kind) {
           durations[kind].push_back(update_.other_durations[kind][t]);
         }

@@ -20,14 +20,16 @@ constexpr char kLlama[] =
     "gpt:layers=1,hidden=8,heads=4,kv_heads=2,seq=6,vocab=10,ffn=12,mlp=swiglu";
 constexpr char kMixtral[] =
     "gpt:layers=1,hidden=8,heads=2,seq=6,vocab=10,ffn=12,mlp=swiglu,experts=4,topk=2";
+constexpr char kDeepseek[] =
+    "gpt:layers=2,hidden=8,heads=2,head_dim=4,seq=6,vocab=10,mlp=swiglu,ffn=12,attention=latent,"
+    "q_rank=6,kv_rank=4,rope_dim=2,v_dim=3,experts=4,expert_ffn=4,shared_ffn=6,dense_layers=1";
 const std::string kSmall[] = {
     "gpt:layers=2,hidden=8,heads=2,seq=6,vocab=10",
     "gpt:layers=2,hidden=8,heads=2,seq=6,vocab=10,dropout=0.1,flash=1",
     kLlama,
     kMixtral,
     "gpt:layers=1,hidden=8,heads=2,seq=6,vocab=10,experts=4,topk=1,capacity_factor=1.5",
-    "gpt:layers=2,hidden=8,heads=2,head_dim=4,seq=6,vocab=10,mlp=swiglu,ffn=12,attention=latent,"
-    "q_rank=6,kv_rank=4,rope_dim=2,v_dim=3,experts=4,expert_ffn=4,shared_ffn=6,dense_layers=1",
+    kDeepseek,
     "bert:layers=2,hidden=8,heads=2,seq=6,vocab=10,dropout=0.1",
     "bert:layers=1,hidden=8,heads=2,seq=6,vocab=10,head=words",
     "resnet:depth=18,width=2,image=32,classes=4",

@@ -14,8 +14,6 @@ namespace orrery::tools {
 namespace step_errors_test_cc {
 namespace {
 
-using testing::HasSubstr;
-
 PredictedStep Row(const std::string& source, const std::string& split, Pair seconds, Pair bytes) {
   PredictedStep row;
   row.step.id = "r";

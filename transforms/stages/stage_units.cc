@@ -5,6 +5,7 @@
 #include <span>
 
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 
 namespace orrery::transforms {
 namespace stage_units_cc {

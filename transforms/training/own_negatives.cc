@@ -219,7 +219,8 @@ class Grouper {
     }
     // The share of a sample among those that it meets.
     if (from_.kind(op) == OpKind::kScale && attributes.Int("over_batch", 0) != 0) {
-      attributes.Set("factor", attributes.Number("factor", 1) * static_cast<double>(batch_ / own_));
+      const int64_t parts = batch_ / own_;
+      attributes.Set("factor", attributes.Number("factor", 1) * static_cast<double>(parts));
     }
     return attributes;
   }
