@@ -59,7 +59,8 @@ absl::StatusOr<Cluster> ParseUniform(absl::string_view text) {
 }
 
 constexpr absl::string_view kPresetOptions =
-    "device port nic nic-latency nics used rails oversubscription collectives ideal-collectives";
+    "device port nic nic-latency nics boards bridge used rails oversubscription collectives "
+    "ideal-collectives";
 
 // The nodes' count, near to a cube or a square: each dimension takes a prime factor in turn, the
 // largest first, for the one that is least.
@@ -129,6 +130,8 @@ absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, con
   if (rails) shape.nic.latency = to_rail;
   ORRERY_ASSIGN_OR_RETURN(shape.nic.latency, options.Latency("nic-latency", shape.nic.latency));
   ORRERY_ASSIGN_OR_RETURN(shape.nics_per_node, options.Count("nics", preset.nics_per_node));
+  ORRERY_ASSIGN_OR_RETURN(shape.boards_per_node, options.Count("boards", 1));
+  ORRERY_ASSIGN_OR_RETURN(shape.bridge, options.Speed("bridge", {}));
   ORRERY_ASSIGN_OR_RETURN(const double ratio, options.Ratio("oversubscription"));
   if (shape.nics_per_node == shape.devices_per_node) shape.nics_per_node = 0;
   if (preset.pairs) {
@@ -143,6 +146,10 @@ absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, con
     return absl::InvalidArgumentError(absl::StrCat("got rails for ", shape.nics_per_node,
                                                    " NICs that devices share; wanted a "
                                                    "NIC for each, as in dgx-h100:16,rails"));
+  }
+  if (shape.boards_per_node != 1) {
+    return absl::InvalidArgumentError(
+        "got rails and boards=; wanted one of them, as in dgx-a100:16,boards=2,bridge=126GB/s");
   }
   shape.spine = SpineOf(shape.nic, nodes, ratio);
   // So that the whole way across takes what the generation says.

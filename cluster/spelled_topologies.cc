@@ -67,7 +67,7 @@ absl::StatusOr<Drawn> DrawNodes(const TopologyKind& kind, absl::string_view text
       Spelled spelled,
       ParseParts(kind, text,
                  has_spine ? "device latency nic nic-latency oversubscription reduces"
-                           : "device latency nic nic-latency nics host reduces"));
+                           : "device latency nic nic-latency nics host boards bridge reduces"));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<int32_t> sizes,
                           ParseSizes(spelled.sizes, kind.example));
   if (sizes.size() != 2) {
@@ -89,6 +89,8 @@ absl::StatusOr<Drawn> DrawNodes(const TopologyKind& kind, absl::string_view text
     ORRERY_ASSIGN_OR_RETURN(shape.nics_per_node, spelled.options.Count("nics", 0));
     ORRERY_ASSIGN_OR_RETURN(shape.host, spelled.options.Speed("host", shape.port));
   }
+  ORRERY_ASSIGN_OR_RETURN(shape.boards_per_node, spelled.options.Count("boards", 1));
+  ORRERY_ASSIGN_OR_RETURN(shape.bridge, spelled.options.Speed("bridge", {}));
   drawn.options = std::move(spelled.options);
   return drawn;
 }

@@ -109,6 +109,7 @@ absl::StatusOr<Topology> Topology::Create(const TopologyKind& kind, const Topolo
   ORRERY_RETURN_IF_ERROR(topology_cc::CheckSpeed("nic", shape.nic));
   ORRERY_RETURN_IF_ERROR(topology_cc::CheckSpeed("host", shape.host));
   ORRERY_RETURN_IF_ERROR(topology_cc::CheckSpeed("spine", shape.spine));
+  ORRERY_RETURN_IF_ERROR(topology_cc::CheckSpeed("bridge", shape.bridge));
   ORRERY_RETURN_IF_ERROR(topology_cc::CheckEveryLevel(shape));
   ORRERY_RETURN_IF_ERROR(kind.check(shape));
   return Topology(kind, shape);

@@ -50,7 +50,9 @@ struct TopologyShape {
   PathInfo nic = {};                 // a link out of the node: of a device, or of a few
   PathInfo host = {};                // from a device to a nic that it shares
   PathInfo spine = {};               // from a rail's switch to what joins the rails
+  PathInfo bridge = {};              // from a board's switch to what joins the boards of a node
   int32_t nics_per_node = 0;         // that its devices share; 0: each has its own
+  int32_t boards_per_node = 1;       // each has a switch; >= 1
   bool one_way = false;              // a ring whose messages go round in one direction
   bool port_switch_reduces = false;  // switches between ports add up what they are sent (NVLS)
   bool nic_switch_reduces = false;   // likewise of those between nics (SHARP)

@@ -33,9 +33,9 @@ std::string Name(const Topology& topology) {
   const TopologyShape& shape = topology.shape();
   std::string name = absl::StrCat(
       topology.kind().name, " of ", shape.devices, " devices in nodes of ", shape.devices_per_node,
-      " on ", shape.nics_per_node, " NICs, port ", shape.port.rate.bytes_per_second(), ", nic ",
-      shape.nic.rate.bytes_per_second(), ", spine ", shape.spine.rate.bytes_per_second(),
-      shape.one_way ? " one way" : "");
+      " on ", shape.nics_per_node, " NICs and ", shape.boards_per_node, " boards, port ",
+      shape.port.rate.bytes_per_second(), ", nic ", shape.nic.rate.bytes_per_second(), ", spine ",
+      shape.spine.rate.bytes_per_second(), shape.one_way ? " one way" : "");
   for (const Level& level : shape.levels) {
     absl::StrAppend(&name, " x ", level.size, "^", level.parents, " kind ",
                     static_cast<int>(level.kind), " at ", level.speed.rate.bytes_per_second());
@@ -55,11 +55,17 @@ std::vector<TopologyShape> NodeShapes(int32_t most_devices, bool in_nodes, bool 
         shape.nic = fast_port ? kSlow : kFast;
         shape.spine = per_node % 2 == 0 ? kOther : kSlow;
         shape.host = kOther;
+        shape.bridge = kOther;
         shape.one_way = fast_port;
         shapes.push_back(shape);
         if (!has_variants) continue;
         shape.one_way = !fast_port;
         shape.nics_per_node = per_node % 2 == 0 ? per_node / 2 : 1;
+        shapes.push_back(shape);
+        if (per_node % 2 != 0) continue;
+        shape.boards_per_node = fast_port ? 2 : per_node;
+        shapes.push_back(shape);
+        shape.nics_per_node = 0;
         shapes.push_back(shape);
       }
     }

@@ -100,6 +100,12 @@ void Fill(const Topology& topology, file::Topology& message) {
     if (name == "nics_per_node" && shape.nics_per_node > 0) {
       message.set_nics_per_node(shape.nics_per_node);
     }
+    if (name == "boards_per_node" && shape.boards_per_node > 1) {
+      message.set_boards_per_node(shape.boards_per_node);
+    }
+    if (name == "bridge" && shape.bridge.rate > Bandwidth(0)) {
+      Fill(shape.bridge, *message.mutable_bridge());
+    }
     if (name == "one_way" && shape.one_way) message.set_one_way(true);
     if (name == "port_switch_reduces" && shape.port_switch_reduces) {
       message.set_port_switch_reduces(true);

@@ -85,7 +85,8 @@ absl::Status ReadNumbers(const file::Topology& topology, const FilePosition& pos
        {NamedSpeed{"port", topology.has_port(), topology.port(), shape.port},
         NamedSpeed{"nic", topology.has_nic(), topology.nic(), shape.nic},
         NamedSpeed{"host", topology.has_host(), topology.host(), shape.host},
-        NamedSpeed{"spine", topology.has_spine(), topology.spine(), shape.spine}}) {
+        NamedSpeed{"spine", topology.has_spine(), topology.spine(), shape.spine},
+        NamedSpeed{"bridge", topology.has_bridge(), topology.bridge(), shape.bridge}}) {
     if (!entry.present) continue;
     ORRERY_ASSIGN_OR_RETURN(entry.read, ReadSpeed(entry.speed, position.At(entry.name)));
   }
@@ -95,6 +96,7 @@ absl::Status ReadNumbers(const file::Topology& topology, const FilePosition& pos
         .Error(absl::StrCat("got ", shape.nics_per_node,
                             "; wanted 1 or more, or nothing where each device has its own"));
   }
+  if (topology.has_boards_per_node()) shape.boards_per_node = topology.boards_per_node();
   shape.one_way = topology.one_way();
   shape.port_switch_reduces = topology.port_switch_reduces();
   shape.nic_switch_reduces = topology.nic_switch_reduces();

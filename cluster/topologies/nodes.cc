@@ -22,6 +22,10 @@
 //     device0  device1       device2  device3
 //         \host /                \host /
 //         switch2 -nic- switch4 -nic- switch3          (switch0 and 1 are the nodes')
+//
+// With `boards_per_node`, as many devices in a row each are around a switch of their own, and a
+// `bridge` of each joins them (two HGX boards of four on the PCIe of one host): between boards a
+// message takes port, bridge, bridge, port. All devices of a board share its bridge.
 
 namespace orrery::cluster {
 namespace nodes_cc {
@@ -30,6 +34,13 @@ namespace {
 int32_t NodeCount(const TopologyShape& shape) { return shape.devices / shape.devices_per_node; }
 bool HasFabric(const TopologyShape& shape) { return NodeCount(shape) > 1; }
 bool SharesNics(const TopologyShape& shape) { return shape.nics_per_node > 0; }
+bool HasBoards(const TopologyShape& shape) { return shape.boards_per_node > 1; }
+
+int32_t Boards(const TopologyShape& shape) { return NodeCount(shape) * shape.boards_per_node; }
+
+int32_t BoardOf(const TopologyShape& shape, DeviceId device) {
+  return device.index() / (shape.devices_per_node / shape.boards_per_node);
+}
 
 absl::Status CheckShared(const TopologyShape& shape) {
   if (shape.nics_per_node < 0 || shape.nics_per_node > shape.devices_per_node ||
@@ -41,8 +52,19 @@ absl::Status CheckShared(const TopologyShape& shape) {
   return CheckRate("host", shape.host);
 }
 
+absl::Status CheckBoards(const TopologyShape& shape) {
+  const int32_t boards = shape.boards_per_node;
+  if (boards < 1 || boards > shape.devices_per_node || shape.devices_per_node % boards != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", boards, " boards for ",
+                                                   shape.devices_per_node,
+                                                   " devices; wanted as many devices on each"));
+  }
+  return HasBoards(shape) ? CheckRate("bridge", shape.bridge) : absl::OkStatus();
+}
+
 absl::Status Check(const TopologyShape& shape) {
   if (absl::Status whole = CheckWholeNodes(shape); !whole.ok()) return whole;
+  if (absl::Status boards = CheckBoards(shape); !boards.ok()) return boards;
   if (shape.devices_per_node > 1) {
     if (absl::Status port = CheckRate("port", shape.port); !port.ok()) return port;
   }
@@ -53,17 +75,20 @@ absl::Status Check(const TopologyShape& shape) {
 
 PathInfo Path(const TopologyShape& shape, DeviceId from, DeviceId to) {
   if (from.index() / shape.devices_per_node == to.index() / shape.devices_per_node) {
-    return Join(shape.port, shape.port);
+    const PathInfo ports = Join(shape.port, shape.port);
+    if (BoardOf(shape, from) == BoardOf(shape, to)) return ports;
+    return Join(ports, Join(shape.bridge, shape.bridge));
   }
   const PathInfo nics = Join(shape.nic, shape.nic);
   return SharesNics(shape) ? Join(nics, Join(shape.host, shape.host)) : nics;
 }
 
 // A cut between nodes severs half of the NICs. When the number of nodes is odd one node is cut
-// too, and half of its ports with it; cutting more nodes only severs more. With shared NICs that is
-// known for whole nodes alone.
+// too, and half of its ports with it; cutting more nodes only severs more. With shared NICs or
+// boards that is known for whole nodes alone.
 std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
   const int32_t nodes = NodeCount(shape);
+  if (HasBoards(shape) && nodes % 2 != 0) return std::nullopt;
   if (HasFabric(shape) && SharesNics(shape)) {
     if (nodes % 2 != 0) return std::nullopt;
     const Bandwidth hosts =
@@ -77,7 +102,8 @@ std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
 }
 
 // The links of a device, at 2 or 4 times its index: into its node and back, to the fabric (or the
-// shared NIC) and back. Then come the shared NICs' links to the fabric and back.
+// shared NIC) and back. Then come the shared NICs' links to the fabric and back, then those of
+// boards to what joins them, and back.
 enum Position : int32_t { kPortOut, kPortIn, kNicOut, kNicIn };
 
 int64_t LinksPerDevice(const TopologyShape& shape) { return HasFabric(shape) ? 4 : 2; }
@@ -86,8 +112,12 @@ int64_t SharedNics(const TopologyShape& shape) {
   return HasFabric(shape) ? int64_t{NodeCount(shape)} * shape.nics_per_node : 0;
 }
 
-int64_t LinkCount(const TopologyShape& shape) {
+int64_t FirstBridge(const TopologyShape& shape) {
   return shape.devices * LinksPerDevice(shape) + 2 * SharedNics(shape);
+}
+
+int64_t LinkCount(const TopologyShape& shape) {
+  return FirstBridge(shape) + (HasBoards(shape) ? 2 * int64_t{Boards(shape)} : 0);
 }
 
 int64_t SharedNicOf(const TopologyShape& shape, int64_t device) {
@@ -95,14 +125,29 @@ int64_t SharedNicOf(const TopologyShape& shape, int64_t device) {
 }
 
 VertexId NicVertex(const TopologyShape& shape, int64_t nic) {
-  return VertexId(static_cast<int32_t>(shape.devices + NodeCount(shape) + nic));
+  return VertexId(static_cast<int32_t>(shape.devices + Boards(shape) + nic));
 }
 
 VertexId Fabric(const TopologyShape& shape) { return NicVertex(shape, SharedNics(shape)); }
 
+VertexId BoardVertex(const TopologyShape& shape, int64_t board) {
+  return VertexId(static_cast<int32_t>(shape.devices + board));
+}
+
+// What joins the boards of a node.
+VertexId Joint(const TopologyShape& shape, int64_t node) {
+  const int32_t first = Fabric(shape).index() + (HasFabric(shape) ? 1 : 0);
+  return VertexId(static_cast<int32_t>(first + node));
+}
+
+Link Bridge(const TopologyShape& shape, int64_t board) {
+  return {BoardVertex(shape, board), Joint(shape, board / shape.boards_per_node), shape.bridge,
+          "bridge"};
+}
+
 Link DeviceLink(const TopologyShape& shape, int32_t device, int64_t position) {
-  Link row = {VertexId(device), VertexId(shape.devices + device / shape.devices_per_node),
-              shape.port, "port"};
+  Link row = {VertexId(device), BoardVertex(shape, BoardOf(shape, DeviceId(device))), shape.port,
+              "port"};
   if (position == kNicOut || position == kNicIn) {
     const bool shared = SharesNics(shape);
     row.to = shared ? NicVertex(shape, SharedNicOf(shape, device)) : Fabric(shape);
@@ -119,8 +164,12 @@ Link LinkAt(const TopologyShape& shape, LinkNumber link) {
     return DeviceLink(shape, static_cast<int32_t>(link / LinksPerDevice(shape)),
                       link % LinksPerDevice(shape));
   }
-  Link row = {NicVertex(shape, (link - first_nic) / 2), Fabric(shape), shape.nic, "nic"};
-  if ((link - first_nic) % 2 == 1) std::swap(row.from, row.to);
+  const int64_t first_bridge = FirstBridge(shape);
+  const bool bridge = link >= first_bridge;
+  const int64_t number = link - (bridge ? first_bridge : first_nic);
+  Link row = bridge ? Bridge(shape, number / 2)
+                    : Link{NicVertex(shape, number / 2), Fabric(shape), shape.nic, "nic"};
+  if (number % 2 == 1) std::swap(row.from, row.to);
   return row;
 }
 
@@ -129,6 +178,11 @@ void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
   const int64_t stride = LinksPerDevice(shape);
   if (from.index() / shape.devices_per_node == to.index() / shape.devices_per_node) {
     route.push_back(from.index() * stride + kPortOut);
+    const int32_t board = BoardOf(shape, from), other = BoardOf(shape, to);
+    if (board != other) {
+      route.push_back(FirstBridge(shape) + 2 * int64_t{board});
+      route.push_back(FirstBridge(shape) + 2 * int64_t{other} + 1);
+    }
     route.push_back(to.index() * stride + kPortIn);
     return;
   }
@@ -153,10 +207,10 @@ bool Reduces(const TopologyShape& shape, VertexId vertex) {
 constinit const TopologyKind kNodesTopology = {
     .name = "nodes",
     .summary =
-        "Nodes of devices around a switch; NICs of each device, or shared by a few, to a "
-        "non-blocking fabric.",
+        "Nodes of devices around a switch, or one a board; NICs of each device, or shared by a "
+        "few, to a non-blocking fabric.",
     .parameters =
-        "devices_per_node port nic nics_per_node host port_switch_reduces "
+        "devices_per_node port nic nics_per_node host boards_per_node bridge port_switch_reduces "
         "nic_switch_reduces",
     .spelling = SizeSpelling::kNodes,
     .example = "nodes:4x8@450GB/s,nic=50GB/s",

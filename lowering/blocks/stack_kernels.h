@@ -22,6 +22,11 @@ struct StackKernels {
   /// accumulation fusion), how much longer they take for it: a share of what a kernel takes that
   /// adds a gradient of 16 bits to a sum. 1: such kernels add.
   double sum_share = 1;
+  /// Checkpoints run a layer again as a whole, also what nothing reads (KeepRule::whole).
+  bool recomputes_whole = false;
+  /// Nothing is computed while tensor-parallel ranks communicate: collectives over hp alone are on
+  /// the stream of kernels (Megatron before December 2021).
+  bool waits_for_tensor_parallel = false;
   /// Gathers and reduce-scatters over tensor-parallel ranks go on under the products that read and
   /// make what they move (lowering/blocks/pipelined_products.h).
   bool pipelines_products = false;
@@ -35,6 +40,9 @@ struct StackKernels {
   Bytes BucketSize(int64_t ranks) const {
     return Bytes(2 * std::max(bucket_parameters, bucket_parameters_a_rank * ranks));
   }
+  /// The share of its rate that a device loses while it communicates, where that is more than its
+  /// own: NCCL's kernels take cores and memory from others.
+  double slowdown = 0;
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);

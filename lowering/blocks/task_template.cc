@@ -322,7 +322,9 @@ class PhaseLowering {
     row.label =
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
                  absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
-    row.stream = context_.blocking ? StreamKind::kCompute : StreamOf(axes);
+    const StreamKind own = StreamOf(axes);
+    const bool waits = own == StreamKind::kHorizontal && context_.kernels.waits_for_tensor_parallel;
+    row.stream = context_.blocking || waits ? StreamKind::kCompute : own;
   }
 
   // Copies of a microbatch have their place among the kernels: out after the last use, back no

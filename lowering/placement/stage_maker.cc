@@ -231,8 +231,9 @@ Bytes StageMaker::CapacityOf(int32_t rank) const {
 
 // As with durations, the slowest kind stands for all of a folded stage.
 double StageMaker::SlowDownOf(int32_t position, int32_t rank) const {
-  if (!fold_) return DeviceOf(rank).communication_slowdown;
-  double slowdown = 0;
+  const double of_stack = input_.options.kernels.slowdown;
+  if (!fold_) return std::max(of_stack, DeviceOf(rank).communication_slowdown);
+  double slowdown = of_stack;
   for (const int32_t kind : kinds_[static_cast<size_t>(position)]) {
     slowdown = std::max(slowdown, input_.cluster.kind(kind).communication_slowdown);
   }

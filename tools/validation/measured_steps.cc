@@ -134,6 +134,7 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   }
   step.device = Text(hw, "gpu");
   step.devices = Whole(hw, "gpus");
+  step.fabric = Text(hw, "inter");
   step.tp = Whole(par, "tp");
   step.pp = Whole(par, "pp");
   step.dp = Whole(par, "dp");

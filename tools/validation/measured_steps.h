@@ -35,6 +35,7 @@ struct MeasuredStep {
   } model;
   std::string device;
   int64_t devices = 0;
+  std::string fabric;  // between nodes, in words
   int64_t tp = 0, pp = 0, dp = 0, cp = 0, ep = 0;
   int64_t chunks = 0;  // of the model, a pipeline rank
   int64_t zero = 0;

@@ -24,6 +24,9 @@ struct StackUse {
 /// Of a step, by ir::ComputeType.
 StackUse StackUseOf(const ir::Function& step);
 
+/// SoftwareStack::bucket_parameters of software that reduces all gradients after backward.
+inline constexpr int64_t kAllGradients = 1'000'000'000'000;
+
 /// What a stack holds beside a step: bytes an element, where tensors are of 16 bits. Steps in fp32
 /// hold nothing more. And which kernels it makes one of.
 /// So many fields: a figure each, with a line in tools/validation/stack_file.cc.
@@ -35,9 +38,12 @@ struct SoftwareStack {
   bool copies_apart = false;        // StackKernels::copies_apart
   bool fuses_dropout_sums = false;  // StackKernels::fuses_dropout_sums
   double sum_share = 1;             // StackKernels::sum_share
+  bool recomputes_whole = false;    // StackKernels::recomputes_whole
+  bool waits_for_tensor_parallel = false;  // StackKernels::waits_for_tensor_parallel
   bool pipelines_products = false;  // StackKernels::pipelines_products
   bool gathers_ahead = false;       // StackKernels::gathers_ahead
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
+  double slowdown = 0;   // StackKernels::slowdown
   double launch_us = 0;  // of the host, a kernel: StackKernels::launch
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
   /// That kernels move besides what ops must, by the type of parameters.

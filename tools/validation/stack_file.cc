@@ -32,10 +32,13 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"copies_apart", &SoftwareStack::copies_apart},
     {"fuses_dropout_sums", &SoftwareStack::fuses_dropout_sums},
     {"sum_share", &SoftwareStack::sum_share, 1},
+    {"recomputes_whole", &SoftwareStack::recomputes_whole},
+    {"waits_for_tensor_parallel", &SoftwareStack::waits_for_tensor_parallel},
     {"pipelines_products", &SoftwareStack::pipelines_products},
     {"gathers_ahead", &SoftwareStack::gathers_ahead},
     {"bucket_parameters", &SoftwareStack::bucket_parameters},
     {"bucket_parameters_a_rank", &SoftwareStack::bucket_parameters_a_rank, 1e9},
+    {"slowdown", &SoftwareStack::slowdown, 0.99},
     {"launch_us", &SoftwareStack::launch_us, 1e6},
 };
 

@@ -12,6 +12,7 @@
 #include "search/evaluate.h"
 #include "support/flag_names.h"
 #include "support/status.h"
+#include "tools/validation/row_cluster.h"
 #include "tools/validation/software_stack.h"
 #include "transforms/plan/axis.h"
 #include "transforms/schedules/schedule.h"
@@ -22,37 +23,11 @@ namespace {
 
 absl::Status Skip(absl::string_view reason) { return absl::FailedPreconditionError(reason); }
 
-// What a row's device says, and the preset; the first that fits.
-struct Machine {
-  absl::string_view device, preset;
-  int64_t devices_a_node = 8;
-};
-constexpr Machine kMachines[] = {{"HBM2e", "h100-torchtitan"}, {"GB200", "gb200-nvl72", 72},
-                                 {"GB300", "gb300-nvl72", 72}, {"B300", "dgx-b300"},
-                                 {"B200", "dgx-b200"},         {"H200", "dgx-h200"},
-                                 {"MI355", "mi355x"},          {"v6e", "tpu-v6e", 4},
-                                 {"H100", "dgx-h100"},         {"A100-SXM4-40GB", "dgx-a100-40gb"},
-                                 {"A100", "dgx-a100"},         {"V100", "dgx-v100"}};
-
-absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step) {
-  for (const Machine& machine : kMachines) {
-    if (!absl::StrContains(step.device, machine.device)) continue;
-    const int64_t nodes = (step.devices - 1) / machine.devices_a_node + 1;
-    // As many of each rack, where they are more than one.
-    const int64_t used = step.devices / nodes;
-    const bool aligned = nodes > 1 && machine.devices_a_node > 8 && step.devices % nodes == 0;
-    // Published runs on A100 are of the libraries of those years.
-    const bool older = absl::StartsWith(machine.preset, "dgx-a100");
-    return absl::StrCat(machine.preset, ":", nodes, older ? ",collectives=nccl-ampere-2023" : "",
-                        aligned ? absl::StrCat(",used=", used) : "");
-  }
-  return Skip(absl::StrCat("no cluster for device '", step.device, "'"));
-}
-
 std::string StackOf(const MeasuredStep& step) {
   // What a source's name has in it, and the software.
   constexpr std::pair<absl::string_view, absl::string_view> kSoftware[] = {
       {"torchtitan", "torchtitan"},
+      {"sc21", "megatron-2021"},
       {"bloom", "deepspeed"},
       {"foundry", "fsdp"},
       {"nemo", "nemo"},
@@ -217,6 +192,14 @@ void SetStages(const MeasuredStep& step, int64_t stages, transforms::ParallelPla
   }
 }
 
+// As many as there may be with as many layers each, or a layer less in the first and the last.
+int64_t MostChunks(const MeasuredStep& step, int64_t pp) {
+  const int64_t layers = step.model.layers;
+  int64_t chunks = (layers + 2) / pp;
+  while (chunks > 2 && layers % (pp * chunks) != 0 && (layers + 2) % (pp * chunks) != 0) --chunks;
+  return std::max<int64_t>(2, chunks);
+}
+
 absl::Status CheckRow(const MeasuredStep& step) {
   const MeasuredStep::Model& m = step.model;
   if (absl::StrContains(absl::AsciiStrToLower(step.task), "lora")) {
@@ -284,15 +267,16 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   ORRERY_ASSIGN_OR_RETURN(c.schedule, step_setup_cc::ScheduleOf(step, c.pp));
   ORRERY_ASSIGN_OR_RETURN(c.recompute, step_setup_cc::RecomputeOf(step));
   if (c.schedule.name() == "interleaved") {
-    const int64_t most = (step.model.layers + 1) / c.pp + 1;  // a layer each, as one source has it
     const bool said = step.chunks > 1;
-    c.chunks = said ? step.chunks : step_setup_cc::IsTorchtitan(setup.stack) ? 2 : most;
+    c.chunks = said                                       ? step.chunks
+               : step_setup_cc::IsTorchtitan(setup.stack) ? 2
+                                                          : step_setup_cc::MostChunks(step, c.pp);
   }
   ModelFlags& flags = setup.flags;
   flags.model = step_setup_cc::ModelOf(step, setup, c.hp);
   flags.batch_size = step.global_batch;
   ORRERY_ASSIGN_OR_RETURN(c.dtype, step_setup_cc::DTypeOf(step));
-  ORRERY_ASSIGN_OR_RETURN(flags.cluster, step_setup_cc::ClusterOf(step));
+  ORRERY_ASSIGN_OR_RETURN(flags.cluster, ClusterOf(step));
   if (c.hp > 1) {
     ORRERY_RETURN_IF_ERROR(step_setup_cc::SetTensorParallelism(step, setup.stack, c));
   }

@@ -1,6 +1,7 @@
 #include "transforms/memory/keep_plan.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "ir/op_info.h"
@@ -40,11 +41,11 @@ class KeepPlanner {
 
   KeepPlan Run() {
     SaveParts();
-    if (rule_.policy.record->mark != nullptr) {
-      rule_.policy.record->mark(
-          {.function = forward_, .layers = layers_, .saved = saved_, .from_data = from_data_},
-          rule_.policy, plan_.rematerialized);
-    }
+    const RecomputeRecord& record = *rule_.policy.record;
+    const ForwardValues values = {
+        .function = forward_, .layers = layers_, .saved = saved_, .from_data = from_data_};
+    if (record.mark != nullptr) record.mark(values, rule_.policy, plan_.rematerialized);
+    if (rule_.whole && record.groups != nullptr) FindGroups(record.groups(values, rule_.policy));
     const IdTable<ValueId, char> for_later = FindForLaterSlices();
     for (const OpId op : forward_.order()) {
       const bool once = IsOnce(op), gathers = Gathers(op);
@@ -83,6 +84,15 @@ class KeepPlanner {
     return forward_.info(op).op_class == OpClass::kReceive ||
            forward_.info(op).op_class == OpClass::kOptimizer || kind == OpKind::kAccumulate ||
            kind == OpKind::kCollect;
+  }
+
+  // Without what must not happen twice.
+  void FindGroups(std::vector<int32_t> groups) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const OpId op = forward_.order()[i];
+      if (IsOnce(op) || forward_.result_count(op) == 0) groups[i] = -1;
+    }
+    plan_.groups = std::move(groups);
   }
 
   // Keys and values that later slices of the sequence read, or what they are views of: they stay.

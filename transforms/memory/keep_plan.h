@@ -1,7 +1,9 @@
 #ifndef ORRERY_TRANSFORMS_MEMORY_KEEP_PLAN_H_
 #define ORRERY_TRANSFORMS_MEMORY_KEEP_PLAN_H_
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ir/function.h"
 #include "transforms/memory/recompute_policy.h"
@@ -13,6 +15,9 @@ namespace orrery::transforms {
 struct KeepPlan {
   /// Values that are rematerialized where a later phase wants them; the others are kept for it.
   IdTable<ir::ValueId, char> rematerialized;
+  /// The groups of ops that are run again as a whole, as RecomputeRecord::groups has them; no rows:
+  /// only what is read is.
+  std::vector<int32_t> groups = {};
   /// Of those that later phases want, how many.
   int64_t dropped = 0;
 };

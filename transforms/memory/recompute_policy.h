@@ -47,6 +47,10 @@ struct KeepRule {
   /// Whether a compiler makes one kernel of element-wise ops, and backward computes them anew
   /// where that keeps less (KeepLess).
   bool fuses = false;
+  /// Whether a group of layers is run again as a whole where backward reads something of it, also
+  /// what nothing reads, as checkpoints of Megatron and DeepSpeed do; else only what is read
+  /// (PyTorch's since 2.1, `set_checkpoint_early_stop`).
+  bool whole = false;
 };
 
 /// A forward function, as a policy sees it.
@@ -85,6 +89,10 @@ struct RecomputeRecord {
   /// that backward reads is kept.
   void (*mark)(const ForwardValues& forward, const RecomputePolicy& policy,
                IdTable<ir::ValueId, char>& rematerialized) = nullptr;
+  /// Of records by layers: for each position in the order, which group of layers it is in, a number
+  /// of its own; -1 outside of them.
+  std::vector<int32_t> (*groups)(const ForwardValues& forward, const RecomputePolicy& policy) =
+      nullptr;
   RecomputeSuggestion suggested = {};
 };
 

@@ -177,9 +177,9 @@ class Phase {
   // with all that it needs.
   ValueId GetFromForward(ValueId value) {
     if (Find(value)) return local_[value];
-    std::vector<OpId> ops = {source_.function().producer(value)};
+    std::vector<OpId> ops = RunTogether(source_.function().producer(value));
     std::vector<char> chosen(static_cast<size_t>(source_.function().op_limit()), 0);
-    chosen[static_cast<size_t>(ops[0].index())] = 1;
+    for (const OpId op : ops) chosen[static_cast<size_t>(op.index())] = 1;
     for (size_t next = 0; next < ops.size(); ++next) {
       for (const ValueId operand : source_.function().operands(ops[next])) {
         if (Find(operand)) continue;
@@ -193,6 +193,21 @@ class Phase {
               [&](OpId a, OpId b) { return source_.position[a] < source_.position[b]; });
     for (const OpId op : ops) Run(op);
     return local_[value];
+  }
+
+  // The op, and where its group of layers is run as a whole, all of that.
+  std::vector<OpId> RunTogether(OpId op) const {
+    const auto of = [&](OpId other) -> int32_t {
+      const int32_t position = source_.position[other];
+      return plan_.groups.empty() ? -1 : plan_.groups[static_cast<size_t>(position)];
+    };
+    const int32_t group = of(op);
+    if (group < 0) return {op};
+    std::vector<OpId> ops;
+    for (const OpId other : source_.function().order()) {
+      if (of(other) == group) ops.push_back(other);
+    }
+    return ops;
   }
 
   // Whether the value is here without running anything; then `local_` has it.

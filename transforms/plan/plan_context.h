@@ -77,6 +77,8 @@ struct PlanContext {
   StageContext stages = {};
   /// Whether a compiler makes one kernel of element-wise ops: KeepRule::fuses.
   bool fuses_pointwise = false;
+  /// Whether checkpoints run whole layers again: KeepRule::whole.
+  bool recomputes_whole = false;
 
   /// Where microbatches are slices of the sequence of each sample (transforms/slices): as many as
   /// the plan has of them, one after the other. Empty: they are parts of the batch.

@@ -11,7 +11,8 @@ namespace {
 KeepRule KeepRuleOf(const StepWork& work) {
   return {.policy = work.plan.recompute,
           .gathers = GathersAgain(work),
-          .fuses = work.context.fuses_pointwise};
+          .fuses = work.context.fuses_pointwise,
+          .whole = work.context.recomputes_whole};
 }
 
 absl::Status OffloadTheActivations(StepWork& work) {

@@ -20,6 +20,8 @@ extern constinit const SoftwareStack kFsdpStack = {
     .fp16 = {.loss = 12},
     .bf16 = {.loss = 12},
     .split_loss = 20,
+    .recomputes_whole = true,
+    .slowdown = 0.4,
     .attention = cost_models::AttentionClass::kTriton,
     .fp16_traffic = {.update = 70, .loss = 44, .activation = 4},
     .bf16_traffic = {.update = 70, .loss = 44, .activation = 4},

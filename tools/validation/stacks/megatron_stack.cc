@@ -8,6 +8,8 @@ extern constinit const SoftwareStack kMegatronStack = {
     .bf16 = kMegatronMemory.bf16,
     .split_loss = kMegatronMemory.split_loss,
     .fuses_dropout_sums = true,
+    .recomputes_whole = true,
+    .bucket_parameters = kAllGradients,
     .fp16_traffic = kMegatronFp16Traffic,
     .bf16_traffic = kMegatronBf16Traffic,
 };

@@ -29,6 +29,7 @@ extern constinit const SoftwareStack kNemoStack = {
     .compiles = true,
     .copies_apart = true,
     .sum_share = 0.45,
+    .recomputes_whole = true,
     .pipelines_products = true,
     .gathers_ahead = true,
     .bucket_parameters = 40'000'000,

@@ -34,9 +34,9 @@ bool IsView(const Function& forward, OpId op) {
 }
 
 // The end of the group of layers that each position is in; -1 outside of them.
-std::vector<int32_t> GroupEnds(const ForwardValues& f, int64_t policy_every) {
+std::vector<int32_t> GroupEnds(const ForwardValues& f, const RecomputePolicy& policy) {
   std::vector<int32_t> ends(f.function.order().size(), -1);
-  const size_t count = f.layers.size(), every = std::min(static_cast<size_t>(policy_every), count);
+  const size_t count = f.layers.size(), every = std::min(static_cast<size_t>(policy.every), count);
   for (size_t i = 0; i < count; ++i) {
     const size_t last = std::min(i - i % every + every, count) - 1;
     for (int32_t position = f.layers[i].begin; position < f.layers[i].end; ++position) {
@@ -75,7 +75,7 @@ class LastUses {
 void Mark(const ForwardValues& f, const RecomputePolicy& policy,
           IdTable<ValueId, char>& rematerialized) {
   const Function& forward = f.function;
-  const std::vector<int32_t> ends = GroupEnds(f, policy.every);
+  const std::vector<int32_t> ends = GroupEnds(f, policy);
   const LastUses last(forward);
   for (size_t position = 0; position < ends.size(); ++position) {
     const OpId op = forward.order()[position];
@@ -100,6 +100,7 @@ extern constinit const RecomputeRecord kLayersRecompute = {
     .print = recompute_layers_cc::Print,
     .by_layers = true,
     .mark = recompute_layers_cc::Mark,
+    .groups = recompute_layers_cc::GroupEnds,
     .suggested = {.text = "full", .share = 0.1, .rank = 400},
 };
 
