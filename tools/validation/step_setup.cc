@@ -277,7 +277,7 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   flags.batch_size = step.global_batch;
   ORRERY_ASSIGN_OR_RETURN(c.dtype, step_setup_cc::DTypeOf(step));
   ORRERY_ASSIGN_OR_RETURN(flags.cluster, ClusterOf(step));
-  if (c.hp > 1) {
+  if (c.hp > 1 || c.ep > 1) {
     ORRERY_RETURN_IF_ERROR(step_setup_cc::SetTensorParallelism(step, setup.stack, c));
   }
   flags.memory_limit = "none";
