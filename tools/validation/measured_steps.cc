@@ -68,7 +68,8 @@ constexpr MemoryField kMemoryFields[] = {
     {"mem_max_allocated_gb", kGigabyte, MemoryMeasure::kAllocated},
     {"memory_gb_max", kGigabyte, MemoryMeasure::kDevice},
     {"memory_gb", kGigabyte, MemoryMeasure::kAllocated},
-    {"memory_gib", kGibibyte, MemoryMeasure::kAllocated}};
+    {"memory_gib", kGibibyte, MemoryMeasure::kAllocated},
+    {"peak_alloc_gib", kGibibyte, MemoryMeasure::kAllocated}};
 
 void ReadMeasured(const Json& row, bool reserved, MeasuredStep& step) {
   const Json &measured = Field(row, "measured"), &derived = Field(row, "derived");
