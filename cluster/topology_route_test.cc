@@ -90,6 +90,23 @@ TEST(Nodes, SharedNicsAreVerticesOfTheirOwn) {
             "got 3 NICs for 4 devices; wanted as many devices on each");
 }
 
+// Switches 0 to 3 are the boards', 4 the fabric, 5 and 6 join the boards of a node.
+TEST(Nodes, BoardsAreAcrossABridge) {
+  TopologyShape shape = {.devices = 8, .devices_per_node = 4, .port = kSpeed, .nic = kSlow};
+  shape.boards_per_node = 2;
+  shape.bridge = {Bandwidth(60), Duration(3)};
+  const Topology nodes = Make(kNodesTopology, shape);
+  EXPECT_EQ(RouteOf(nodes, 0, 1), "device0 switch0 device1");
+  EXPECT_EQ(RouteOf(nodes, 1, 2), "device1 switch0 switch5 switch1 device2");
+  EXPECT_EQ(RouteOf(nodes, 7, 4), "device7 switch3 switch6 switch2 device4");
+  EXPECT_EQ(RouteOf(nodes, 1, 6), "device1 switch4 device6");
+  EXPECT_EQ(nodes.Path(DeviceId(1), DeviceId(2)), (PathInfo{Bandwidth(60), Duration(26)}));
+  EXPECT_EQ(nodes.Path(DeviceId(0), DeviceId(1)), (PathInfo{Bandwidth(100), Duration(20)}));
+  EXPECT_EQ(nodes.link_count(), 8 * 4 + 4 * 2);
+  EXPECT_EQ(nodes.LinkName(32), "switch0 -> switch5 (bridge)");
+  EXPECT_EQ(nodes.Bisection(), Bandwidth(4 * 25));
+}
+
 TEST(Rails, OtherRailsAreAcrossTheSpine) {
   TopologyShape shape = {.devices = 8, .devices_per_node = 2, .port = kSpeed, .nic = kSlow};
   shape.spine = {Bandwidth(20), Duration(5)};

@@ -145,8 +145,8 @@ TEST(ClusterFileErrors, NameTheLine) {
             "a.textproto:3: topology: got 8 devices in nodes of 3; wanted a whole number of nodes");
   EXPECT_EQ(ErrorWith(kNodes, "devices_per_node: 4", "one_way: true"),
             "a.textproto:5: topology.one_way: is nothing that a nodes topology reads; wanted only "
-            "devices_per_node, port, nic, nics_per_node, host, port_switch_reduces, "
-            "nic_switch_reduces");
+            "devices_per_node, port, nic, nics_per_node, host, boards_per_node, bridge, "
+            "port_switch_reduces, nic_switch_reduces");
   EXPECT_EQ(ErrorWith(kNodes, "count: 8", "count: 0"),
             "a.textproto:2: devices[0].count: got 0 devices, 0 in all; wanted 1 or more, and at "
             "most 1048576 in all");

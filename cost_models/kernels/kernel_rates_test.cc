@@ -41,7 +41,9 @@ TEST(KernelRates, HaveAClockForEachWidth) {
 
 TEST(KernelRates, AreThoseOfTheCores) {
   EXPECT_EQ(&KernelRatesOf("gh200"), &KernelRatesOf("h100-80gb"));
-  EXPECT_EQ(&KernelRatesOf("gb300"), &KernelRatesOf("b200"));
+  EXPECT_EQ(&KernelRatesOf("gb300"), &KernelRatesOf("b300"));
+  EXPECT_EQ(KernelRatesOf("gb300").half.efficiency, KernelRatesOf("b200").half.efficiency);
+  EXPECT_GT(KernelRatesOf("gb300").sustained, KernelRatesOf("gb200").sustained);
   EXPECT_EQ(&KernelRatesOf("h200"), &KernelRatesOf("h100-80gb"));
   EXPECT_EQ(&KernelRatesOf("gb200"), &KernelRatesOf("b200"));
   EXPECT_EQ(KernelRatesOf("a100-40gb").cores, 108);

@@ -183,6 +183,7 @@ TEST(Recompute, OfAnMlpIsTheSame) {
     for (const int64_t hp : {1, 2}) {
       const ParallelPlan plan = {.dp = 2, .hp = hp, .pp = pp, .microbatches = 3};
       EXPECT_GE(ExpectSameWithEachPolicy(step, plan, expected), 3);
+      EXPECT_GE(ExpectSameWithEachPolicy(step, plan, expected, {.recomputes_whole = true}), 3);
     }
   }
 }
@@ -194,7 +195,10 @@ TEST(Recompute, ShardedByCostIsTheSame) {
   const auto with = [](const ir::Function& of, const ParallelPlan& plan) {
     const Named expected = RunAll(of, RandomInputs(of, 7)).outputs;
     const transforms::PlainPrices prices(transforms::MakeMesh(plan).value(), {});
-    EXPECT_GE(ExpectSameWithEachPolicy(of, plan, expected, {.prices = &prices}), 3);
+    for (const bool whole : {false, true}) {
+      const PlanContext context = {.prices = &prices, .recomputes_whole = whole};
+      EXPECT_GE(ExpectSameWithEachPolicy(of, plan, expected, context), 3);
+    }
   };
   with(step, {.hp = 2,
               .pp = 2,

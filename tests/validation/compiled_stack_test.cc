@@ -17,10 +17,13 @@ namespace {
 
 using transforms::ParallelPlan;
 
+constexpr char kDropout[] = "gpt:layers=4,hidden=64,heads=4,seq=32,vocab=256,dropout=0.1";
+
 // A setting of a small model; `kernels` say what the software makes of it.
-search::Setting SettingOf(const ParallelPlan& plan, const std::string& cost_model) {
+search::Setting SettingOf(const ParallelPlan& plan, const std::string& cost_model,
+                          const std::string& model = kDropout) {
   ModelFlags flags;
-  flags.model = "gpt:layers=4,hidden=64,heads=4,seq=32,vocab=256,dropout=0.1";
+  flags.model = model;
   flags.batch_size = 16;
   flags.cluster = "uniform:8@200Gbps";
   flags.memory_limit = "none";
@@ -39,8 +42,8 @@ search::Run Played(const std::string& stack, const ParallelPlan& plan, bool fold
 
 // In the first way to carry the plan out: which is the best depends on the kernels.
 search::Run Played(const lowering::StackKernels& kernels, const ParallelPlan& plan,
-                   bool fold = true) {
-  search::Setting setting = SettingOf(plan, "roofline");
+                   bool fold = true, const std::string& model = kDropout) {
+  search::Setting setting = SettingOf(plan, "roofline", model);
   setting.lowering.kernels = kernels;
   setting.lowering.fold = fold;
   search::PlanPlayer player(setting, plan);
@@ -92,6 +95,50 @@ TEST(CompiledStack, OfASlowHostTakesItsLaunches) {
   const ParallelPlan pipeline = {.pp = 2, .microbatches = 4};
   EXPECT_EQ(Played("megatron-deepspeed", pipeline).report.step_time,
             Played("megatron-deepspeed", pipeline, /*fold=*/false).report.step_time);
+}
+
+// A checkpoint that runs a whole layer again multiplies once more by the last weight of each, which
+// no gradient asks for unless dropout comes behind it.
+TEST(CompiledStack, RecomputesWholeLayers) {
+  for (const ParallelPlan& base : kPlans) {
+    ParallelPlan plan = base;
+    plan.recompute = transforms::ParseRecomputePolicy("full").value();
+    SCOPED_TRACE(ToString(plan));
+    const lowering::StackKernels kernels = {.recomputes_whole = true};
+    const std::string model = "gpt:layers=4,hidden=64,heads=4,seq=32,vocab=256";
+    const search::Run plain = Played(lowering::StackKernels(), plan, /*fold=*/true, model);
+    const search::Run run = Played(kernels, plan, /*fold=*/true, model);
+    EXPECT_GT(run.report.step_time, plain.report.step_time);
+    EXPECT_GT(run.report.flops.count(), 1.05 * plain.report.flops.count());
+    const search::Run all = Played(kernels, plan, /*fold=*/false, model);
+    EXPECT_EQ(run.report.step_time, all.report.step_time);
+  }
+}
+
+// Of what tensor-parallel ranks send to each other nothing is hidden.
+TEST(CompiledStack, WaitsForTensorParallelRanks) {
+  const lowering::StackKernels kernels = {.waits_for_tensor_parallel = true};
+  for (const ParallelPlan& plan : kPlans) {
+    SCOPED_TRACE(ToString(plan));
+    const search::Run plain = Played(lowering::StackKernels(), plan), run = Played(kernels, plan);
+    EXPECT_EQ(run.report.bytes_reduced, plain.report.bytes_reduced);
+    EXPECT_EQ(run.report.step_time, Played(kernels, plan, /*fold=*/false).report.step_time);
+    if (plan.hp > 1) {
+      EXPECT_GT(run.report.step_time, plain.report.step_time);
+    } else {
+      EXPECT_EQ(run.report.step_time, plain.report.step_time);
+    }
+  }
+}
+
+// Kernels beside which something is sent take longer, others as long.
+TEST(CompiledStack, SlowsDownBesideCommunication) {
+  const lowering::StackKernels nothing, kernels = {.slowdown = 0.4};
+  const ParallelPlan alone, zero = {.dp = 4, .microbatches = 2, .zero = 3};
+  EXPECT_EQ(Played(kernels, alone).report.step_time, Played(nothing, alone).report.step_time);
+  const Duration slow = Played(kernels, zero).report.step_time;
+  EXPECT_GT(slow, Played(nothing, zero).report.step_time);
+  EXPECT_EQ(slow, Played(kernels, zero, /*fold=*/false).report.step_time);
 }
 
 // What is gathered or summed up over hp goes on under the products that read and make it.

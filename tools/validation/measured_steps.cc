@@ -143,6 +143,7 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   step.ep = Whole(par, "ep");
   step.chunks = Whole(par, "vp");
   step.zero = Whole(par, "zero");
+  step.context = Text(par, "cp_comm");
   if (Field(par, "sequence_parallel").is_boolean()) {
     step.sequence_parallel = Truth(par, "sequence_parallel");
   }

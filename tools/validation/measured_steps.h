@@ -41,6 +41,7 @@ struct MeasuredStep {
   int64_t zero = 0;
   std::optional<bool> sequence_parallel;  // nothing: the row does not say
   int64_t global_batch = 0, micro_batch = 0, microbatches = 0;
+  std::string context;  // how attention gets by with cp: "a2a", "p2p"
   std::string schedule, recompute, precision, task;
   std::string flags;   // of the software, as "torch.compile"
   double seconds = 0;  // of a step, printed or derived from what was printed

@@ -235,7 +235,12 @@ absl::Status SetSharding(const MeasuredStep& step, transforms::ParallelPlan& c) 
   }
   if (c.microbatches == 0) return Skip("the microbatch is not said");
   if (step.global_batch % (dp * c.microbatches) != 0) return Skip("the batch does not divide");
-  c.zero = dp > 1 ? step.zero : 0;
+  c.zero = dp * c.cp > 1 ? step.zero : 0;
+  // Beside tensor parallelism an all-to-all does not keep to Megatron's pattern here.
+  if (step.context == "a2a" && c.hp == 1) {
+    c.context_attention = transforms::ContextAttention::kAllToAll;
+  }
+  if (step.context == "p2p") c.context_attention = transforms::ContextAttention::kRing;
   c.blocking = !step.overlaps;
   return absl::OkStatus();
 }

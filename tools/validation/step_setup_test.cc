@@ -71,6 +71,28 @@ TEST(StepSetup, TakesTheClusterOfTheDevice) {
   EXPECT_EQ(cluster("V100", 8), "dgx-v100:1");
   EXPECT_EQ(cluster("GB300", 72), "gb300-nvl72:1");
   EXPECT_EQ(cluster("MI300X", 8), "no cluster for device 'MI300X'");
+  EXPECT_EQ(cluster("GH200-96GB", 8), "gh200:2");
+}
+
+// NICs of several nodes, as rows say them in words; the preset's where they say the same.
+TEST(StepSetup, TakesTheNicsOfTheRow) {
+  const auto cluster = [](const std::string& fabric, int64_t devices = 16) {
+    MeasuredStep row = Row();
+    row.fabric = fabric;
+    row.devices = row.global_batch = row.dp = devices;
+    row.micro_batch = 1;
+    return SetupOf(row).value().flags.cluster;
+  };
+  EXPECT_EQ(cluster(""), "dgx-h100:2");
+  EXPECT_EQ(cluster("RoCE (rate not printed)"), "dgx-h100:2");
+  EXPECT_EQ(cluster("8x NDR IB 400 Gb/s per node (Eos / DGX H100)"), "dgx-h100:2");
+  EXPECT_EQ(cluster("NDR 400 Gb/s/GPU"), "dgx-h100:2");
+  EXPECT_EQ(cluster("Slingshot-11 200 Gb/s per GPU"), "dgx-h100:2,nic=200Gbps");
+  EXPECT_EQ(cluster("800 Gb/s per node total"), "dgx-h100:2,nic=100Gbps");
+  EXPECT_EQ(cluster("4x EFA 100 Gb/s per node"), "dgx-h100:2,nic=100Gbps,nics=4");
+  EXPECT_EQ(cluster("4x EFA 100 Gb/s per node", 8), "dgx-h100:1");
+  EXPECT_EQ(cluster("4x Omni-Path 100 Gb/s per node (Jean Zay)"),
+            "dgx-h100:2,nic=100Gbps,nics=4,boards=2,bridge=126GB/s");
 }
 
 TEST(StepSetup, KnowsSoftwareByTheSource) {
@@ -84,6 +106,7 @@ TEST(StepSetup, KnowsSoftwareByTheSource) {
   compiled.source = "05_torchtitan";
   compiled.flags = "2d + torch.compile";
   EXPECT_EQ(SetupOf(compiled)->stack, "torchtitan-compile");
+  EXPECT_EQ(stack("01_megatron_sc21"), "megatron-2021");
   EXPECT_EQ(stack("06c_bloom_sweep"), "deepspeed");
   EXPECT_EQ(stack("mosaic_foundry"), "fsdp");
   EXPECT_EQ(stack("07b_vtrain_single_node"), "megatron-deepspeed");

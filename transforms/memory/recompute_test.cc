@@ -19,14 +19,15 @@ namespace recompute_test_cc {
 namespace {
 
 // Recomputes a stage of a forward, a backward and, if there is one, an update.
-std::string Recomputed(const std::string& text, absl::string_view policy) {
+std::string Recomputed(const std::string& text, absl::string_view policy, bool whole = false) {
   StageParts parts(text);
   PipelinedStep step;
   step.stages.emplace_back();
   step.stages[0].forward = parts.parts()[0];
   step.stages[0].backward = parts.parts()[1];
   if (parts.parts().size() > 2) step.stages[0].update = parts.parts()[2];
-  const absl::Status status = Recompute(step, {.policy = ParseRecomputePolicy(policy).value()});
+  const absl::Status status =
+      Recompute(step, {.policy = ParseRecomputePolicy(policy).value(), .whole = whole});
   if (!status.ok()) return std::string(status.message());
   parts.parts()[0] = step.stages[0].forward;
   parts.parts()[1] = step.stages[0].backward;
@@ -96,6 +97,13 @@ TEST(Recompute, KeepsInputsOfLayers) {
   %dw0: f32[8,8] = MatMulWeightGrad(%x, %dp0)
   return %dw1: saved, %dw0: saved
 )");
+}
+
+// As checkpoints of Megatron do: also what only the next layer reads, which has been kept.
+TEST(Recompute, OfWholeLayersRunsAllOfThem) {
+  EXPECT_THAT(Recomputed(kResidual, "full", /*whole=*/true), testing::EndsWith(R"(
+  %p1: f32[4,8] = MatMul(%v0, %w1)
+)"));
 }
 
 // One input for both: the first layer is rematerialized for the second, and holds what it will
