@@ -79,6 +79,23 @@ TEST(ClusterPresets, BuildACluster) {
   }
 }
 
+TEST(ClusterPresets, TakeBoards) {
+  const Cluster boards = Parse("dgx-a100:2,boards=2,bridge=126GB/s");
+  EXPECT_EQ(boards.topology.shape().boards_per_node, 2);
+  EXPECT_EQ(boards.topology.shape().bridge.rate, Bandwidth(126'000'000'000));
+  EXPECT_EQ(
+      Parse("nodes:2x8@300GB/s,nic=25GB/s,boards=4,bridge=1GB/s").topology.shape().boards_per_node,
+      4);
+  EXPECT_EQ(ErrorOf("dgx-a100:2,boards=2"),
+            "`cluster` 'dgx-a100:2,boards=2': got a bridge of 0 bytes/s; wanted a positive rate");
+  EXPECT_EQ(ErrorOf("dgx-a100:2,boards=3,bridge=1GB/s"),
+            "`cluster` 'dgx-a100:2,boards=3,bridge=1GB/s': got 3 boards for 8 devices; wanted as "
+            "many devices on each");
+  EXPECT_EQ(ErrorOf("dgx-a100:2,rails,boards=2,bridge=1GB/s"),
+            "`cluster` 'dgx-a100:2,rails,boards=2,bridge=1GB/s': got rails and boards=; wanted one "
+            "of them, as in dgx-a100:16,boards=2,bridge=126GB/s");
+}
+
 TEST(ClusterPresets, TakeOptions) {
   const Cluster slow = Parse("dgx-h100:16,nic=hdr,device=h200");
   EXPECT_EQ(slow.device.name, "h200");
@@ -114,20 +131,6 @@ TEST(ClusterPresets, TakeOptions) {
   EXPECT_EQ(aligned.topology.shape().devices_per_node, 64);
   EXPECT_EQ(ErrorOf("gb200-nvl72:2,used=73"),
             "`cluster` 'gb200-nvl72:2,used=73': got used=73; wanted 1 to all 72 devices of a node");
-  const Cluster boards = Parse("dgx-a100:2,boards=2,bridge=126GB/s");
-  EXPECT_EQ(boards.topology.shape().boards_per_node, 2);
-  EXPECT_EQ(boards.topology.shape().bridge.rate, Bandwidth(126'000'000'000));
-  EXPECT_EQ(
-      Parse("nodes:2x8@300GB/s,nic=25GB/s,boards=4,bridge=1GB/s").topology.shape().boards_per_node,
-      4);
-  EXPECT_EQ(ErrorOf("dgx-a100:2,boards=2"),
-            "`cluster` 'dgx-a100:2,boards=2': got a bridge of 0 bytes/s; wanted a positive rate");
-  EXPECT_EQ(ErrorOf("dgx-a100:2,boards=3,bridge=1GB/s"),
-            "`cluster` 'dgx-a100:2,boards=3,bridge=1GB/s': got 3 boards for 8 devices; wanted as "
-            "many devices on each");
-  EXPECT_EQ(ErrorOf("dgx-a100:2,rails,boards=2,bridge=1GB/s"),
-            "`cluster` 'dgx-a100:2,rails,boards=2,bridge=1GB/s': got rails and boards=; wanted one "
-            "of them, as in dgx-a100:16,boards=2,bridge=126GB/s");
   EXPECT_EQ(ErrorOf("dgx-v100:2,rails"),
             "`cluster` 'dgx-v100:2,rails': got rails for 4 NICs that devices share; wanted a NIC "
             "for each, as in dgx-h100:16,rails");

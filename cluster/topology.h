@@ -42,7 +42,8 @@ struct Level {
   friend bool operator==(const Level&, const Level&) = default;
 };
 
-/// The numbers that a topology is made from; each kind says which of them it reads.
+/// The numbers that a topology is made from; each kind says which of them it reads. So many fields:
+/// those of all kinds.
 struct TopologyShape {
   int32_t devices = 1;               // 1 to kMaxDevices
   int32_t devices_per_node = 1;      // >= 1

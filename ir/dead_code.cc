@@ -14,7 +14,7 @@ bool RemoveDeadOps(Function& function) {
   std::vector<OpId> alive;
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    bool keep = function.info(*op).op_class == OpClass::kSend;
+    bool keep = function.result_count(*op) == 0;
     for (int32_t i = 0; i < function.result_count(*op); ++i) {
       keep = keep || wanted[function.result(*op, i)] != 0;
     }

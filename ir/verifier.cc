@@ -283,7 +283,7 @@ class Verifier {
   absl::Status DeadOps() const {
     const IdTable<ValueId, int32_t> uses = CountUses(function_);
     for (const OpId op : function_.order()) {
-      bool alive = function_.info(op).op_class == OpClass::kSend;
+      bool alive = function_.result_count(op) == 0;
       for (int32_t i = 0; i < function_.result_count(op); ++i) {
         alive = alive || uses[function_.result(op, i)] > 0;
       }

@@ -83,6 +83,18 @@ extern const OpInfo kReceiveOp = {
     .operands = 0,
 };
 
+// A checkpoint that runs a function again makes more than is asked for.
+extern const OpInfo kDropOp = {
+    .name = "Drop",
+    .summary = "nothing: x is made, and of no use",
+    .op_class = OpClass::kView,
+    .operands = 1,
+    .results = 0,
+    .infer = distributed_cc::InferNothing,
+    .infer_sharding = distributed_cc::KeepSharding,
+    .evaluate = [](Evaluation&) { return absl::OkStatus(); },
+};
+
 extern const OpInfo kAccumulateOp = {
     .name = "Accumulate",
     .summary = "the sum so far plus x; in the first microbatch x itself",

@@ -9,7 +9,7 @@
 
 namespace orrery::lowering {
 
-/// What software makes of the ops of a step.
+/// What software makes of the ops of a step. So many fields: a figure of a stack each.
 struct StackKernels {
   /// Element-wise kernels are fused as a compiler does (lowering/blocks/pointwise_groups.h), where
   /// the cost model prices such kernels.

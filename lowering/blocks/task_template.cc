@@ -8,6 +8,7 @@
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "lowering/blocks/block_buffers.h"
+#include "lowering/blocks/collective_stream.h"
 #include "lowering/blocks/earlier_rows.h"
 #include "lowering/blocks/fused_kernels.h"
 #include "lowering/blocks/host_work.h"
@@ -140,9 +141,7 @@ class PhaseLowering {
         AddSend(op);
         break;
       case OpClass::kView:
-        // A view of another size than what it views is a copy.
-        if (!function_.operands(op).empty() &&
-            (copies_ || buffers_.buffer[function_.result(op)] == function_.result(op))) {
+        if (IsCopy(op)) {
           AddTask(op);
         } else {
           Forward(op);
@@ -156,6 +155,12 @@ class PhaseLowering {
           AddTask(op);
         }
     }
+  }
+
+  // A view of another size than what it views.
+  bool IsCopy(OpId op) const {
+    if (function_.operands(op).empty() || function_.result_count(op) == 0) return false;
+    return copies_ || buffers_.buffer[function_.result(op)] == function_.result(op);
   }
 
   // A result that takes no task: it is there when its operand is.
@@ -322,9 +327,7 @@ class PhaseLowering {
     row.label =
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
                  absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
-    const StreamKind own = StreamOf(axes);
-    const bool waits = own == StreamKind::kHorizontal && context_.kernels.waits_for_tensor_parallel;
-    row.stream = context_.blocking || waits ? StreamKind::kCompute : own;
+    row.stream = StreamOfCollective(axes, context_);
   }
 
   // Copies of a microbatch have their place among the kernels: out after the last use, back no
@@ -346,16 +349,6 @@ class PhaseLowering {
     if (work != HostWork::kStore) return;
     stores_.Add(static_cast<int32_t>(template_.tasks.size()) - 1,
                 function_.attributes(op).Int("layer", kNone));
-  }
-
-  // A communicator an axis. What makes gradients whole over other axes than hp, alone or together,
-  // runs beside the backward of all of them.
-  StreamKind StreamOf(absl::string_view axes) const {
-    if (axes == "hp") return StreamKind::kHorizontal;
-    if (context_.phase == simulator::Phase::kUpdate) return StreamKind::kData;
-    return axes == "cp"   ? StreamKind::kContext
-           : axes == "ep" ? StreamKind::kExperts
-                          : StreamKind::kData;
   }
 
   void AddSend(OpId op) {

@@ -268,7 +268,7 @@ class RandomFunctions {
     std::vector<OpId> order = function_.order(), kept;
     for (; !order.empty(); order.pop_back()) {
       const OpId op = order.back();
-      bool used = function_.info(op).op_class == OpClass::kSend;
+      bool used = function_.result_count(op) == 0;
       for (int32_t i = 0; i < function_.result_count(op); ++i)
         used = used || uses[function_.result(op, i)] > 0;
       if (!used && Below(3) == 0) {

@@ -99,7 +99,10 @@ class Phase {
     }
   }
 
-  StageFunction Finish() && { return {.function = std::move(to_), .origins = std::move(origins_)}; }
+  StageFunction Finish() && {
+    if (!plan_.groups.empty()) DropUnused();
+    return {.function = std::move(to_), .origins = std::move(origins_)};
+  }
 
  private:
   ValueId InForward(ValueId value) const {
@@ -195,19 +198,42 @@ class Phase {
     return local_[value];
   }
 
-  // The op, and where its group of layers is run as a whole, all of that.
+  // The op, and where its group of layers is run as a whole, what is made in it and not here yet.
   std::vector<OpId> RunTogether(OpId op) const {
-    const auto of = [&](OpId other) -> int32_t {
-      const int32_t position = source_.position[other];
-      return plan_.groups.empty() ? -1 : plan_.groups[static_cast<size_t>(position)];
-    };
-    const int32_t group = of(op);
-    if (group < 0) return {op};
-    std::vector<OpId> ops;
-    for (const OpId other : source_.function().order()) {
-      if (of(other) == group) ops.push_back(other);
+    const Function& forward = source_.function();
+    std::vector<OpId> ops = {op};
+    const int32_t group = GroupOf(op);
+    if (group < 0) return ops;
+    for (const OpId other : forward.order()) {
+      if (other == op || GroupOf(other) != group) continue;
+      bool missing = false;
+      for (int32_t i = 0; i < forward.result_count(other); ++i) {
+        const ValueId result = forward.result(other, i);
+        missing |= plan_.rematerialized[result] != 0 && !local_[result].valid();
+      }
+      if (missing) ops.push_back(other);
     }
     return ops;
+  }
+
+  int32_t GroupOf(OpId op) const {
+    return plan_.groups.empty() ? -1 : plan_.groups[static_cast<size_t>(source_.position[op])];
+  }
+
+  // What was run for nobody, and what that leads to.
+  void DropUnused() {
+    const IdTable<ValueId, int32_t> uses = ir::CountUses(to_);
+    std::vector<OpId> order;
+    for (const OpId op : std::vector<OpId>(to_.order())) {
+      order.push_back(op);
+      bool used = to_.result_count(op) == 0;
+      for (int32_t i = 0; i < to_.result_count(op); ++i) used |= uses[to_.result(op, i)] > 0;
+      if (used) continue;
+      const ValueId result = to_.result(op);
+      order.push_back(
+          to_.AddOpOfTypes(OpKind::kDrop, std::span(&result, 1), to_.InternAttributes({}), {}));
+    }
+    to_.SetOrder(std::move(order));
   }
 
   // Whether the value is here without running anything; then `local_` has it.

@@ -128,7 +128,7 @@ void Rewriter::DropIfUnused(OpId first) {
   while (!open.empty()) {
     const OpId op = open.back();
     open.pop_back();
-    bool used = dead_[op] != 0 || function().info(op).op_class == ir::OpClass::kSend;
+    bool used = dead_[op] != 0 || function().result_count(op) == 0;
     for (int32_t i = 0; i < function().result_count(op); ++i) {
       used = used || uses_[result(op, i)] > 0;
     }
