@@ -38,7 +38,8 @@ class StagePlanner {
         fixed_(FindFixedValues(function)),
         shared_(function.value_limit(), 0),
         gradient_home_(function.value_limit(), kNowhere),
-        part_home_(function.value_limit(), kNowhere) {
+        part_home_(function.value_limit(), kNowhere),
+        reached_(function.value_limit(), kNowhere) {
     plan_.phase = cuts.phase;
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
     plan_.repeated = IdTable<OpId, char>(function.op_limit(), 0);
@@ -64,6 +65,7 @@ class StagePlanner {
     // A weight belongs to the stage that reads its copy.
     for (const WeightCopy& weight : copies) plan_.home[weight.parameter] = plan_.home[weight.copy];
     FindGradientHomes();
+    FindReached();
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kForward) AssignLater(op);
     }
@@ -199,21 +201,57 @@ class StagePlanner {
     return function_.info(op).linear && function_.operands(op).size() == 1;
   }
 
-  // A backward op goes to where its gradients belong; else to the last of the stages whose
-  // parameters and forward values it reads, or whose data, or to where its gradients come from.
-  void AssignLater(OpId op) {
-    int32_t forward = kNowhere, data = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
+  // What an op behind forward reads.
+  struct Reads {
+    int32_t forward = kNowhere;  // the last stage of parameters and forward values
+    int32_t data = kNowhere;     // the last that holds data
+    int32_t backward = 0;        // the first that makes a gradient
+  };
+
+  Reads ReadsOf(OpId op) const {
+    Reads reads{.backward = static_cast<int32_t>(stages_) - 1};
     for (const ValueId operand : function_.operands(op)) {
       if (fixed_[operand] != 0) continue;  // every stage may read it
       if (IsData(operand)) {               // likewise
-        data = std::max(data, plan_.home[operand]);
+        reads.data = std::max(reads.data, plan_.home[operand]);
       } else if (shared_[operand] != 0) {
-        forward = std::max(forward, StageOfReader(op, operand));
+        reads.forward = std::max(reads.forward, StageOfReader(op, operand));
       } else if (IsForwardValue(operand)) {
-        forward = std::max(forward, at_[operand]);
+        reads.forward = std::max(reads.forward, at_[operand]);
       } else {
-        backward = std::min(backward, at_[operand]);
+        reads.backward = std::min(reads.backward, at_[operand]);
       }
+    }
+    return reads;
+  }
+
+  // Gradients only travel backward. So one that reaches a stage is made there or behind it, even of
+  // a product whose other factor crosses to there from an earlier stage.
+  void FindReached() {
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      if (plan_.phase[*op] == StepPhase::kForward ||
+          function_.info(*op).op_class == ir::OpClass::kOptimizer) {
+        continue;
+      }
+      int32_t stage = ReadsOf(*op).forward;
+      for (int32_t i = 0; i < function_.result_count(*op); ++i) {
+        const ValueId result = function_.result(*op, i);
+        stage = std::max({stage, gradient_home_[result], reached_[result]});
+      }
+      for (const ValueId operand : function_.operands(*op)) {
+        if (!IsForwardValue(operand)) reached_[operand] = std::max(reached_[operand], stage);
+      }
+    }
+  }
+
+  // A backward op goes to where its gradients belong; else to the last of the stages whose
+  // parameters and forward values it reads, or that its results reach, or whose data, or to where
+  // its gradients come from.
+  void AssignLater(OpId op) {
+    auto [forward, data, backward] = ReadsOf(op);
+    for (int32_t i = 0; forward != kNowhere && i < function_.result_count(op); ++i) {
+      forward = std::max(forward, reached_[function_.result(op, i)]);
     }
     const bool optimizer = function_.info(op).op_class == ir::OpClass::kOptimizer;
     const bool alone = !optimizer && function_.result_count(op) == 1;
@@ -345,6 +383,7 @@ class StagePlanner {
   IdTable<ValueId, char> shared_;            // what stages have copies of
   IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
   IdTable<ValueId, int32_t> part_home_;      // likewise of what may be a part of it
+  IdTable<ValueId, int32_t> reached_;        // of a gradient: the last stage that reads it
 };
 
 // One stage holds everything; there is nothing to weigh.
