@@ -93,17 +93,39 @@ class StagePlanner {
     return function_.result_count(op) > 0 && cuts_.chain.from_data[function_.result(op)] != 0;
   }
 
+  // What backward alone reads, such as where a maximum was: no stage behind waits for it.
+  IdTable<ValueId, char> FindReadForward() const {
+    IdTable<ValueId, char> read(function_.value_limit(), 0);
+    for (const ir::Output& output : function_.outputs()) read[output.value] = 1;
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      if (plan_.phase[*op] != StepPhase::kForward) continue;
+      bool reads = function_.info(*op).seeds_backward;
+      for (int32_t i = 0; i < function_.result_count(*op); ++i) {
+        reads = reads || read[function_.result(*op, i)] != 0;
+      }
+      for (const ValueId operand : function_.operands(*op)) read[operand] |= reads ? 1 : 0;
+    }
+    return read;
+  }
+
+  // An op goes behind what it reads: one of forward to where the chain is cut, one for backward to
+  // where that was made.
   void AssignForward() {
+    const IdTable<ValueId, char> read_forward = FindReadForward();
     int32_t cut = 0;
     for (size_t i = 0; i < cuts_.chain.ops.size(); ++i) {
       while (static_cast<size_t>(cut) < cuts_.positions.size() &&
              cuts_.positions[static_cast<size_t>(cut)] <= i)
         ++cut;
-      int32_t stage = cut;
-      for (const ValueId operand : function_.operands(cuts_.chain.ops[i])) {
-        stage = std::max(stage, at_[operand]);
+      const OpId op = cuts_.chain.ops[i];
+      int32_t stage = kNowhere;
+      for (const ValueId operand : function_.operands(op)) stage = std::max(stage, at_[operand]);
+      const bool seeds = function_.info(op).seeds_backward;
+      if (seeds || stage == kNowhere || read_forward[function_.result(op)] != 0) {
+        stage = std::max(stage, cut);
       }
-      Assign(cuts_.chain.ops[i], stage);
+      Assign(op, stage);
     }
   }
 
