@@ -21,6 +21,7 @@
 #include "importer/onnx/rare_batch.h"
 #include "importer/onnx/symbols.h"
 #include "importer/roles.h"
+#include "ir/batch.h"
 #include "ir/verifier.h"
 #include "support/module.h"
 #include "support/status.h"
@@ -140,10 +141,44 @@ std::optional<ir::Function> ImportWithBatchElsewhere(const Source& source,
     if (!imported.ok() || !imported->free.has_value() || !SamplesStayApart(*imported->free)) {
       continue;
     }
-    notes.warnings.push_back(BatchFoundElsewhere(dims, first));
+    notes.warnings.push_back(BatchFoundElsewhere(
+        dims, first, "samples in dimension 0 of each would know of each other"));
     return *std::move(imported->free);
   }
   return std::nullopt;
+}
+
+// Data inputs that all samples share, but that have a dimension 1 as large as the batch: the state
+// of an LSTM, keys and values of all layers in one. Of a batch of 1 nothing else tells. What has
+// two dimensions may be a column, of rows of samples and time.
+BatchDimOfInput BehindFirstDim(const ir::Function& function) {
+  BatchDimOfInput dims;
+  const int64_t batch = ir::BatchOf(function);
+  for (const ir::Input& input : function.inputs()) {
+    const ir::Dims& sizes = function.type(input.value).dims;
+    const bool second = input.role == ir::InputRole::kData && sizes.size() >= 3 &&
+                        sizes[0] != batch && sizes[1] == batch;
+    if (second) dims[std::string(function.value_name(input.value))] = 1;
+  }
+  return dims;
+}
+
+// With the batch there, as far as it can be followed.
+std::optional<ir::Function> ImportWithBatchBehind(const Source& source, const SymbolValues& symbols,
+                                                  const ir::Function& first, ImportNotes& notes) {
+  const BatchDimOfInput dims = BehindFirstDim(first);
+  if (dims.empty()) return std::nullopt;
+  onnx::GraphProto graph = source.graph;
+  PutBatchFirst(dims, graph);
+  const Source moved = {
+      .graph = graph, .opset = source.opset, .path = source.path, .options = source.options};
+  absl::StatusOr<Imported> imported = ImportWithFixedBatch(moved, symbols);
+  if (!imported.ok() || !imported->free.has_value() || !SamplesStayApart(*imported->free)) {
+    return std::nullopt;
+  }
+  notes.warnings.push_back(
+      BatchFoundElsewhere(dims, first, "dimension 0 of the first input has it"));
+  return *std::move(imported->free);
 }
 
 // The function, as free of its batch as can be. Why it is not is noted where the file has a dynamic
@@ -153,7 +188,11 @@ absl::StatusOr<ir::Function> ImportFree(const Source& source, const SymbolValues
   if (symbols.batch.empty()) {
     ORRERY_ASSIGN_OR_RETURN(Imported imported, ImportWithFixedBatch(source, symbols));
     std::optional<ir::Function>& free = imported.free;
-    if (free.has_value() && SamplesStayApart(*free)) return *std::move(free);
+    if (free.has_value() && SamplesStayApart(*free)) {
+      std::optional<ir::Function> more =
+          ImportWithBatchBehind(source, symbols, imported.function, notes);
+      return more.has_value() ? *std::move(more) : *std::move(free);
+    }
     std::optional<ir::Function> elsewhere =
         ImportWithBatchElsewhere(source, symbols, imported.function, notes);
     if (elsewhere.has_value()) return *std::move(elsewhere);
