@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "importer/batch/pick_rows.h"
 #include "importer/batch/rebatch.h"
@@ -181,6 +182,23 @@ std::optional<ir::Function> ImportWithBatchBehind(const Source& source, const Sy
   return *std::move(imported->free);
 }
 
+// Why a file cannot be imported whose batch is dynamic: where it can with the batch that it was
+// exported with, as a rule a small one, it has that one as a number somewhere.
+absl::Status WithBatchAsNumber(const Source& source, SymbolValues symbols,
+                               const absl::Status& status) {
+  if (absl::StrContains(status.message(), "; try ")) return status;
+  for (const int64_t batch : {2, 3, 4, 8, 16, 32, 1}) {  // with 1, what is no batch may broadcast
+    for (const std::string& symbol : symbols.batch) symbols.values[symbol] = batch;
+    if (!ImportWith(source, symbols).ok()) continue;
+    return absl::Status(
+        status.code(),
+        absl::StrCat(status.message(), ": with a batch of ", batch,
+                     " it agrees, so the file has that as a number, in a constant or a shape; try "
+                     "to make it of the input: x.shape[0], torch.arange(x.shape[0])"));
+  }
+  return status;
+}
+
 // The function, as free of its batch as can be. Why it is not is noted where the file has a dynamic
 // one.
 absl::StatusOr<ir::Function> ImportFree(const Source& source, const SymbolValues& symbols,
@@ -203,8 +221,9 @@ absl::StatusOr<ir::Function> ImportFree(const Source& source, const SymbolValues
   if (absl::IsOutOfRange(function.status())) {  // a loop over samples
     return absl::InvalidArgumentError(function.status().message());
   }
-  ORRERY_ASSIGN_OR_RETURN(ir::Function fixed, ImportWith(source, symbols));
-  absl::StatusOr<ir::Function> free = MakeBatchFree(fixed);
+  absl::StatusOr<ir::Function> fixed = ImportWith(source, symbols);
+  if (!fixed.ok()) return WithBatchAsNumber(source, symbols, fixed.status());
+  absl::StatusOr<ir::Function> free = MakeBatchFree(*fixed);
   if (free.ok()) return free;
   notes.batch_lost = std::string(function.status().message());
   return fixed;
