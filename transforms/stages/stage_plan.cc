@@ -8,7 +8,6 @@
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 #include "support/status.h"
-#include "transforms/stages/choose_stages.h"
 #include "transforms/stages/late_gathers.h"
 #include "transforms/stages/shared_parameters.h"
 #include "transforms/training/fp8_mixed.h"
@@ -93,26 +92,9 @@ class StagePlanner {
     return function_.result_count(op) > 0 && cuts_.chain.from_data[function_.result(op)] != 0;
   }
 
-  // What backward alone reads, such as where a maximum was: no stage behind waits for it.
-  IdTable<ValueId, char> FindReadForward() const {
-    IdTable<ValueId, char> read(function_.value_limit(), 0);
-    for (const ir::Output& output : function_.outputs()) read[output.value] = 1;
-    const auto& order = function_.order();
-    for (auto op = order.rbegin(); op != order.rend(); ++op) {
-      if (plan_.phase[*op] != StepPhase::kForward) continue;
-      bool reads = function_.info(*op).seeds_backward;
-      for (int32_t i = 0; i < function_.result_count(*op); ++i) {
-        reads = reads || read[function_.result(*op, i)] != 0;
-      }
-      for (const ValueId operand : function_.operands(*op)) read[operand] |= reads ? 1 : 0;
-    }
-    return read;
-  }
-
   // An op goes behind what it reads: one of forward to where the chain is cut, one for backward to
   // where that was made.
   void AssignForward() {
-    const IdTable<ValueId, char> read_forward = FindReadForward();
     int32_t cut = 0;
     for (size_t i = 0; i < cuts_.chain.ops.size(); ++i) {
       while (static_cast<size_t>(cut) < cuts_.positions.size() &&
@@ -122,7 +104,7 @@ class StagePlanner {
       int32_t stage = kNowhere;
       for (const ValueId operand : function_.operands(op)) stage = std::max(stage, at_[operand]);
       const bool seeds = function_.info(op).seeds_backward;
-      if (seeds || stage == kNowhere || read_forward[function_.result(op)] != 0) {
+      if (seeds || stage == kNowhere || cuts_.chain.read_forward[function_.result(op)] != 0) {
         stage = std::max(stage, cut);
       }
       Assign(op, stage);
@@ -267,9 +249,8 @@ class StagePlanner {
     }
   }
 
-  // A backward op goes to where its gradients belong; else to the last of the stages whose
-  // parameters and forward values it reads, or that its results reach, or whose data, or to where
-  // its gradients come from.
+  // A backward op goes to where its gradients belong; else to the last stage that they reach or
+  // that has what it reads of forward, or its data; else to where its gradients come from.
   void AssignLater(OpId op) {
     auto [forward, data, backward] = ReadsOf(op);
     for (int32_t i = 0; forward != kNowhere && i < function_.result_count(op); ++i) {
@@ -408,45 +389,12 @@ class StagePlanner {
   IdTable<ValueId, int32_t> reached_;        // of a gradient: the last stage that reads it
 };
 
-// One stage holds everything; there is nothing to weigh.
-StagePlan PlanOneStage(const Function& function, const StageOptions& options) {
-  StagePlan plan{.phase = FindPhases(function),
-                 .stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere),
-                 .home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere),
-                 .repeated = IdTable<OpId, char>(function.op_limit(), 0)};
-  for (const OpId op : function.order()) plan.stage[op] = 0;
-  for (const ir::Input& input : function.inputs()) plan.home[input.value] = 0;
-  if (options.split_backward) SplitBackwardPhase(function, plan.stage, plan.phase);
-  return plan;
-}
-
 }  // namespace
 }  // namespace stage_plan_cc
 
 absl::StatusOr<StagePlan> AssignStages(const ir::Function& function, const StageOptions& options,
                                        const StageCuts& cuts, StageConflict* conflict) {
   return stage_plan_cc::StagePlanner(function, options, cuts, conflict).Run();
-}
-
-absl::Status CheckPlaces(const ir::Function& function, const StageOptions& options) {
-  const StageChoice& choice = options.choice;
-  const bool names = !choice.split_at.empty() || !choice.layers_per_stage.empty();
-  if (options.stages == 1 || !names) return absl::OkStatus();
-  const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
-  return ChooseStages(function, phase, FindChain(function, phase), options).status();
-}
-
-absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options) {
-  if (options.stages == 1) return stage_plan_cc::PlanOneStage(function, options);
-  const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
-  const ForwardChain chain = FindChain(function, phase);
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> positions,
-                          ChooseStages(function, phase, chain, options));
-  ORRERY_ASSIGN_OR_RETURN(
-      StagePlan plan,
-      AssignStages(function, options, {.phase = phase, .chain = chain, .positions = positions}));
-  plan.layers = CountLayers(function, chain, positions);
-  return plan;
 }
 
 }  // namespace orrery::transforms
