@@ -31,7 +31,6 @@ class StagePlanner {
         options_(options),
         cuts_(cuts),
         conflict_(conflict),
-        stages_(options.stages),
         at_(function.value_limit(), kNowhere),
         is_buffer_(function.value_limit(), 0),
         fixed_(FindFixedValues(function)),
@@ -114,7 +113,7 @@ class StagePlanner {
   // What is made from parameters alone, a transposed weight say, goes to its first user. Where
   // several stages use it, each makes it for itself, and shares what it is made from.
   void AssignPreparation() {
-    const auto last_stage = static_cast<int32_t>(stages_) - 1;
+    const auto last_stage = static_cast<int32_t>(options_.stages) - 1;
     IdTable<ValueId, int32_t> first(function_.value_limit(), last_stage);
     IdTable<ValueId, int32_t> last(function_.value_limit(), kNowhere);
     const auto& order = function_.order();
@@ -213,7 +212,7 @@ class StagePlanner {
   };
 
   Reads ReadsOf(OpId op) const {
-    Reads reads{.backward = static_cast<int32_t>(stages_) - 1};
+    Reads reads{.backward = static_cast<int32_t>(options_.stages) - 1};
     for (const ValueId operand : function_.operands(op)) {
       if (fixed_[operand] != 0) continue;  // every stage may read it
       if (IsData(operand)) {               // likewise
@@ -378,7 +377,6 @@ class StagePlanner {
   const StageOptions& options_;
   const StageCuts& cuts_;
   StageConflict* const conflict_;  // where to tell of one; may be null
-  const int64_t stages_;
   StagePlan plan_;
   IdTable<ValueId, int32_t> at_;             // the stage that makes or holds each value
   IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
