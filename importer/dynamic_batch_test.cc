@@ -236,6 +236,50 @@ g (float[batch,4] x) => (float[4] y) {
       << Text(function);
 }
 
+// arange(batch) + batch, the numbers of samples of a second view: the batch is counted, too.
+TEST(DynamicBatch, NumbersOfAnotherView) {
+  EXPECT_EQ(AtAnyBatch(R"(
+g (int64[batch] x) => (int64[batch] y) {
+  s = Shape(x)
+  i = Constant <value = int64 {0}> ()
+  b = Gather <axis = 0> (s, i)
+  zero = Constant <value = int64 {0}> ()
+  one = Constant <value = int64 {1}> ()
+  own = Range(zero, b, one)
+  other = Add(own, b)
+  y = Add(x, other)
+})"),
+            R"(
+func @m (
+  %x: i64[1] data
+) {
+  %1: i64[1] = Constant() {values=[1]}
+  %2: i64[1] = Expand(%1) {batch_dim=0, shape=[1]}
+  %own: i64[1] = CumSum(%2) {axis=0, exclusive=1}
+  %4: i64[1] = Constant() {values=[1]}
+  %5: i64[1] = Expand(%4) {batch_dim=0, shape=[1]}
+  %6: i64[] = ReduceSum(%5) {axes=[0]}
+  %other: i64[1] = Add(%own, %6)
+  %y: i64[1] = Add(%x, %other)
+  return %y: result
+}
+)");
+}
+
+// The batch of the export stands in a constant: what is said names it.
+TEST(DynamicBatch, AConstantOfTheBatchOfTheExport) {
+  EXPECT_EQ(Text(Load(R"(
+g (float[batch,4] x) => (float[batch,4] y) {
+  c = Constant <value = float[2,1] {1, 2}> ()
+  y = Add(x, c)
+})",
+                      8)),
+            "m.onnx: the Add that makes 'y': shapes [8,4] and [2,1] do not broadcast: with a batch "
+            "of 2 it agrees, "
+            "so the file has that as a number, in a constant or a shape; try to make it of the "
+            "input: x.shape[0], torch.arange(x.shape[0])");
+}
+
 // A size that is the batch by its symbol cannot be told from the batch: it stays as it is.
 TEST(DynamicBatch, ASymbolOfTwoDimensions) {
   EXPECT_EQ(Text(Load("g (float[N,N,16] x) => (float[N,N,16] y) { y = Relu(x) }", 8)), R"(

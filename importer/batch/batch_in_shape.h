@@ -16,6 +16,7 @@ struct BatchPosition {
   int second = -1;       // another dimension that is the batch: each sample against each
   int64_t views = 1;     // so many of outer are views of each sample, one behind another
   bool uniform = false;  // all rows are equal, so that any order of them is as good
+  bool counts = false;   // 0, 1, 2, …: the number of each sample
 
   bool has_batch() const { return dim >= 0; }
   friend bool operator==(const BatchPosition&, const BatchPosition&) = default;

@@ -25,6 +25,8 @@ using ir::ValueId;
 // those for each op is none that anybody trains.
 constexpr size_t kMostVisits = 256;
 
+constexpr absl::string_view kOtherRows = "it reads a constant that differs from sample to sample";
+
 int64_t Product(const Dims& dims, size_t from, size_t to) {
   int64_t product = 1;
   for (size_t d = from; d < to; ++d) product *= dims[d];
@@ -134,7 +136,7 @@ absl::Status BatchPositions::FindMadeByConstant(ir::OpId op, size_t k) {
   ORRERY_ASSIGN_OR_RETURN(const std::optional<size_t> dim, GrowingDim(op, type.dims));
   if (!dim.has_value()) return absl::OkStatus();
   if (!OneRow(function_.attributes(producer), type, *dim).has_value()) {
-    return Fails(op, "it reads a constant that differs from sample to sample");
+    return Fails(op, batch_positions_cc::kOtherRows);
   }
   expansions_[{op.index(), k}] = {
       .dim = static_cast<int>(*dim), .inner = type.dims[*dim] / batch_, .uniform = true};
@@ -150,6 +152,11 @@ std::optional<size_t> BatchPositions::ExpandedDim(ir::OpId op, size_t k) const {
   const auto found = expansions_.find({op.index(), k});
   if (found == expansions_.end()) return std::nullopt;
   return static_cast<size_t>(found->second.dim);
+}
+
+bool BatchPositions::CountsSamples(ir::OpId op, size_t k) const {
+  const auto found = expansions_.find({op.index(), k});
+  return found != expansions_.end() && found->second.counts;
 }
 
 void BatchPositions::SetAttributes(ir::OpId op, ir::AttributeSet attributes) {
@@ -217,7 +224,9 @@ absl::Status BatchPositions::Visit(ir::OpId op) {
     trouble = std::string(position.status().message());
     if (position.ok()) positions.push_back(*position);
   }
-  if (!trouble.empty()) return Request(op) ? absl::OkStatus() : Fails(op, trouble);
+  if (!trouble.empty() && Request(op)) return absl::OkStatus();
+  if (!trouble.empty() && ReadsOtherRows(op)) return Fails(op, batch_positions_cc::kOtherRows);
+  if (!trouble.empty()) return Fails(op, trouble);
   for (int32_t j = 0; j < function_.result_count(op); ++j) {
     positions_[function_.result(op, j)] = positions[static_cast<size_t>(j)];
   }

@@ -72,6 +72,8 @@ class BatchPositions {
   /// The dimension along which operand k of `op` must be expanded to the batch first; nothing when
   /// it is as it should be.
   std::optional<size_t> ExpandedDim(ir::OpId op, size_t k) const;
+  /// Whether that operand is to be the number of each sample, in place of equal rows.
+  bool CountsSamples(ir::OpId op, size_t k) const;
 
  private:
   using Position = BatchPosition;
@@ -103,10 +105,19 @@ class BatchPositions {
   // Asks what `op` reads beside batched values to follow the batch. False when nothing can be asked
   // for.
   bool Request(ir::OpId op);
+  // Where an operand without the batch should have it.
+  struct Wish {
+    size_t operand;
+    Position position;
+    bool by_each;  // the op holds each sample against each
+  };
+  std::vector<Wish> WishesOf(ir::OpId op) const;
+  bool ReadsOtherRows(ir::OpId op) const;
   // Asks the same of outputs that are as large as the batch but have it nowhere.
   absl::StatusOr<bool> RequestOutputs();
   bool LosesSamples(const ir::Output& output) const;
   bool RequestOperand(ir::OpId op, size_t k, const Position& wanted, int depth);
+  bool RequestNumbers(ir::OpId op, size_t k, const Position& wanted);
   bool RequestOfProducer(ir::ValueId value, const Position& wanted, int depth);
   bool RequestOfExpand(ir::OpId op, const Position& wanted);
   bool RequestOfReshape(ir::OpId op, const Position& wanted, int depth);

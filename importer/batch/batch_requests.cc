@@ -24,9 +24,9 @@ constexpr int kMaxDepth = 64;
 }  // namespace
 }  // namespace batch_requests_cc
 
-bool BatchPositions::Request(ir::OpId op) {
+std::vector<BatchPositions::Wish> BatchPositions::WishesOf(ir::OpId op) const {
   const ir::ShardingRule rule = ir::RuleOf(function_, op);
-  bool any = false;
+  std::vector<Wish> wishes;
   for (size_t k = 0; k < rule.operands.size(); ++k) {
     const Position position = PositionOfOperand(op, k);
     if (!position.has_batch()) continue;
@@ -35,14 +35,36 @@ bool BatchPositions::Request(ir::OpId op) {
       if (PositionOfOperand(op, m).has_batch()) continue;
       for (size_t d = 0; d < rule.operands[m].size(); ++d) {
         if (rule.operands[m][d] != factor) continue;
-        Position wanted = position;
-        wanted.dim = static_cast<int>(d);
-        wanted.second = -1;  // of another operand's dimensions
-        any |= RequestOperand(op, m, wanted, 0);
+        Wish& wish = wishes.emplace_back(Wish{m, position, position.second >= 0});
+        wish.position.dim = static_cast<int>(d);
+        wish.position.second = -1;  // of another operand's dimensions
       }
     }
   }
+  return wishes;
+}
+
+bool BatchPositions::Request(ir::OpId op) {
+  bool any = false;
+  for (const Wish& wish : WishesOf(op)) {
+    const bool numbers = wish.by_each && RequestNumbers(op, wish.operand, wish.position);
+    any |= numbers || RequestOperand(op, wish.operand, wish.position, 0);
+  }
   return any;
+}
+
+// Whether the file has what should follow the batch as numbers, others for each sample.
+bool BatchPositions::ReadsOtherRows(ir::OpId op) const {
+  return std::ranges::any_of(WishesOf(op), [&](const Wish& wish) {
+    const ir::ValueId value = function_.operands(op)[wish.operand];
+    const ir::OpId producer = function_.producer(value);
+    const ir::TensorType& type = function_.type(value);
+    const auto dim = static_cast<size_t>(wish.position.dim);
+    return producer.valid() && function_.kind(producer) == ir::OpKind::kConstant &&
+           type.dims[dim] > 1 &&
+           type.dims[dim] == wish.position.outer * batch_ * wish.position.inner &&
+           !OneRow(function_.attributes(producer), type, dim).has_value();
+  });
 }
 
 // Whether what comes from the sample of a file of one sample is of no sample where it goes out, as
@@ -89,6 +111,26 @@ absl::StatusOr<bool> BatchPositions::RequestOutputs() {
     }
   }
   return any;
+}
+
+// Where each sample is held against each, labels that are 0, 1, 2, … name the sample itself, as a
+// loss that contrasts samples wants.
+bool BatchPositions::RequestNumbers(ir::OpId op, size_t k, const Position& wanted) {
+  const ir::ValueId value = function_.operands(op)[k];
+  const ir::TensorType& type = function_.type(value);
+  const ir::OpId producer = function_.producer(value);
+  if (ExpandedDim(op, k).has_value() || type.dims != ir::Dims{batch_} || !producer.valid() ||
+      function_.kind(producer) != ir::OpKind::kConstant || ir::IsFloat(type.dtype)) {
+    return false;
+  }
+  const auto numbers = ir::ConstantTensor(function_.attributes(producer), type);
+  for (int64_t i = 0; numbers.has_value() && i < batch_; ++i) {
+    if (numbers->ints()[static_cast<size_t>(i)] != i) return false;
+  }
+  if (!numbers.has_value()) return false;
+  expansions_[{op.index(), k}] = {.dim = wanted.dim, .counts = true};
+  VisitAgain(op);
+  return true;
 }
 
 void BatchPositions::VisitAgain(ir::OpId op) { next_ = std::min(next_, steps_[op]); }

@@ -22,7 +22,7 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-// What a Gather picks: of x [batch,rows,..] by ids [batch].
+// What a Gather picks: of x [batch,rows,..] by ids [batch,..], one or several rows of each sample.
 struct Pick {
   ValueId x, ids;
 };
@@ -84,6 +84,7 @@ std::optional<Line> LineOf(const Function& function, ValueId value, int depth) {
     case OpKind::kMul:
       return LineOfBoth(function, op, depth + 1);
     case OpKind::kExpand:
+    case OpKind::kReshape:
     case OpKind::kUnsqueeze:
       return LineOf(function, function.operands(op)[0], depth + 1);
     case OpKind::kCumSum: {
@@ -117,12 +118,29 @@ bool PicksOwnRows(const Function& function, OpId op, int64_t batch) {
          function.type(ids).dims == wanted && CountsRows(function, ids, 1);
 }
 
+// Whether `ids` is as large as `sum`, and its dimension 0 is the batch.
+bool StartsWithBatch(const Function& function, ValueId ids, ValueId sum, int64_t batch) {
+  const ir::Dims& dims = function.type(ids).dims;
+  return !dims.empty() && dims[0] == batch && dims == function.type(sum).dims;
+}
+
+// Whether `value` has one element for each sample that `ids` has rows of; of one sample it may have
+// no dimension.
+bool OneEach(const Function& function, ValueId value, ValueId ids, int64_t batch) {
+  const ir::Dims& dims = function.type(value).dims;
+  if (ir::ElementCount(dims) != batch) return false;
+  return batch == 1 || (dims.size() == function.type(ids).dims.size() && dims[0] == batch);
+}
+
 std::optional<Pick> MatchPick(const Function& function, OpId op, int64_t batch) {
   if (function.kind(op) != OpKind::kGather || function.attributes(op).Int("axis", 0) != 0) {
     return std::nullopt;
   }
   const OpId view = function.producer(function.operands(op)[0]);
-  const OpId sum = function.producer(function.operands(op)[1]);
+  OpId sum = function.producer(function.operands(op)[1]);
+  if (sum.valid() && function.kind(sum) == OpKind::kReshape) {
+    sum = function.producer(function.operands(sum)[0]);
+  }
   if (!view.valid() || function.kind(view) != OpKind::kReshape) return std::nullopt;
   if (!sum.valid() || function.kind(sum) != OpKind::kAdd) return std::nullopt;
   const ValueId x = function.operands(view)[0];
@@ -132,13 +150,30 @@ std::optional<Pick> MatchPick(const Function& function, OpId op, int64_t batch) 
   }
   if (!std::equal(dims.begin() + 2, dims.end(), flat.begin() + 1, flat.end())) return std::nullopt;
   for (const size_t i : {0u, 1u}) {
-    const ValueId ids = function.operands(sum)[i];
-    const bool one_each = function.type(ids).dims == ir::Dims{batch};
-    if (one_each && CountsRows(function, function.operands(sum)[1 - i], dims[1])) {
+    const ValueId ids = function.operands(sum)[i], begins = function.operands(sum)[1 - i];
+    if (StartsWithBatch(function, ids, function.result(sum), batch) &&
+        OneEach(function, begins, ids, batch) && CountsRows(function, begins, dims[1])) {
       return Pick{.x = x, .ids = ids};
     }
   }
   return std::nullopt;
+}
+
+// The rows that `op` picks, sample by sample.
+ValueId PickEach(const Function& function, OpId op, const Pick& pick, const ir::FunctionCopy& copy,
+                 ir::Builder& builder) {
+  const ir::Dims &ids = function.type(pick.ids).dims, &x = function.type(pick.x).dims,
+                 &dims = function.type(function.result(op)).dims;
+  const absl::string_view name = function.value_name(function.result(op));
+  const ValueId each = builder.Op(OpKind::kUnsqueeze, {copy.values[pick.ids]}, "",
+                                  {{"axes", std::vector{static_cast<int64_t>(ids.size())}}});
+  const bool flat =
+      dims.size() != ids.size() + x.size() - 2 || !std::equal(ids.begin(), ids.end(), dims.begin());
+  const ValueId rows = builder.Op(OpKind::kGatherND, {copy.values[pick.x], each}, flat ? "" : name,
+                                  {{"batch_dims", int64_t{1}}});
+  if (!flat) return rows;
+  return builder.Op(OpKind::kReshape, {rows}, name,
+                    {{"shape", std::vector<int64_t>(dims.begin(), dims.end())}});
 }
 
 }  // namespace
@@ -169,11 +204,7 @@ ir::Function PickRowsBySample(const ir::Function& function) {
       ir::CopyOp(op, copy);
       continue;
     }
-    const ir::ValueId result = function.result(op);
-    const ir::ValueId ids = builder.Op(ir::OpKind::kUnsqueeze, {copy.values[pick->ids]}, "",
-                                       {{"axes", std::vector<int64_t>{1}}});
-    copy.values[result] = builder.Op(ir::OpKind::kGatherND, {copy.values[pick->x], ids},
-                                     function.value_name(result), {{"batch_dims", int64_t{1}}});
+    copy.values[function.result(op)] = pick_rows_cc::PickEach(function, op, *pick, copy, builder);
     if (!builder.status().ok()) return function;
   }
   ir::CopyOutputs(function.outputs(), copy);

@@ -42,6 +42,33 @@ func @m (
 )");
 }
 
+// Several a sample, flattened: the masked positions of a language model.
+TEST(PickRows, OfSeveralRowsASample) {
+  const std::string graph = R"(
+g (float[2,3,4] x, int64[2,5] ids) => (float[10,4] y) {
+  shape = Constant <value = int64[2] {-1, 4}> ()
+  flat = Reshape(x, shape)
+  offsets = Constant <value = int64[2,1] {0, 3}> ()
+  at = Add(ids, offsets)
+  all = Constant <value = int64[1] {-1}> ()
+  rows = Reshape(at, all)
+  y = Gather <axis = 0> (flat, rows)
+})";
+  const std::string path = WriteTestFile("m.onnx", ModelOf(graph).SerializeAsString());
+  const auto function = LoadModel({.model = path, .batch_size = 6});
+  EXPECT_EQ(TextOf(function), R"(
+func @m (
+  %x: f32[6,3,4] data,
+  %ids: i64[6,5] data
+) {
+  %2: i64[6,5,1] = Unsqueeze(%ids) {axes=[2]}
+  %3: f32[6,5,4] = GatherND(%x, %2) {batch_dims=1}
+  %y: f32[30,4] = Reshape(%3) {shape=[-1, 4]}
+  return %y: result
+}
+)");
+}
+
 TEST(PickRows, OfOtherSamplesAreLeft) {
   for (const char* offsets : {"3, 0", "0, 2", "0, 0"}) {
     const std::string text = ImportText(ModelOf(Graph(offsets)));

@@ -51,7 +51,10 @@ class Rewriter {
     for (size_t k = 0; k < from_.operands(op).size(); ++k) {
       const std::optional<size_t> dim = positions_.ExpandedDim(op, k);
       const ValueId operand = from_.operands(op)[k];
-      operands.push_back(dim.has_value() ? Expanded(operand, *dim) : copy_.values[operand]);
+      const bool counts = positions_.CountsSamples(op, k);
+      operands.push_back(counts            ? NumbersOfSamples(operand)
+                         : dim.has_value() ? Expanded(operand, *dim)
+                                           : copy_.values[operand]);
     }
     if (positions_.IsDropped(op) && !IsOutput(from_.result(op))) {
       copy_.values[from_.result(op)] = operands[0];
@@ -149,6 +152,23 @@ class Rewriter {
     made = to_.result(to_.AddOp(OpKind::kExpand, std::span(&row, 1),
                                 to_.InternAttributes(attributes), std::span(&type, 1)));
     return made;
+  }
+
+  // 0, 1, 2, …, of the type of `value`: how many ones stand before each.
+  ValueId NumbersOfSamples(ValueId value) {
+    const ir::TensorType type = from_.type(value);
+    ir::TensorType one = type;
+    one.dims = {1};
+    const auto add = [&](OpKind kind, std::span<const ValueId> operands,
+                         const AttributeSet& attributes, const ir::TensorType& of) {
+      return to_.result(
+          to_.AddOp(kind, operands, to_.InternAttributes(attributes), std::span(&of, 1)));
+    };
+    ValueId made = add(OpKind::kConstant, {}, {{"fill", int64_t{1}}}, one);
+    made = add(OpKind::kExpand, std::span(&made, 1),
+               {{"shape", std::vector<int64_t>{type.dims[0]}}, {"batch_dim", int64_t{0}}}, type);
+    return add(OpKind::kCumSum, std::span(&made, 1),
+               {{"axis", int64_t{0}}, {"exclusive", int64_t{1}}}, type);
   }
 
   const Function& from_;

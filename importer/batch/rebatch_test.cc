@@ -193,7 +193,8 @@ func @f (
 }
 
 TEST(MakeBatchFree, ConstantsOfOtherRows) {
-  EXPECT_EQ(Free(R"(
+  EXPECT_EQ(
+      Free(R"(
 func @f (
   %x: f32[2,2] data
 ) {
@@ -202,7 +203,7 @@ func @f (
   return %y: result
 }
 )"),
-            "f: Add 'y' cannot follow the batch: shapes [4,2] and [2,2] do not broadcast");
+      "f: Add 'y' cannot follow the batch: it reads a constant that differs from sample to sample");
 }
 
 TEST(MakeBatchFree, SliceOfTheWholeBatch) {

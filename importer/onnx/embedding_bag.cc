@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -48,12 +49,6 @@ const onnx::AttributeProto* FindAttribute(const NodeProto& node, absl::string_vi
   }
   return nullptr;
 }
-
-// What a Loop over bags does: the rows of `table` that `ids` name, [bags,size], are reduced.
-struct Bags {
-  std::string table, ids, reduction;
-  bool axes_are_input = false;
-};
 
 // Whether `value` is a Constant that holds this one number.
 bool IsNumber(const Makers& makers, const std::string& value, int64_t number) {
@@ -101,38 +96,29 @@ bool ReducesRows(const Makers& makers, const NodeProto& reduction) {
   return axes != nullptr && axes->ints_size() == 1 && axes->ints(0) == 0;
 }
 
-// One result of each turn, and no state but the condition.
-std::optional<Bags> MatchBags(const NodeProto& loop, const Makers& outside) {
-  const GraphProto* body = BodyOf(loop);
-  if (body == nullptr || body->input_size() != 2 || body->output_size() != 2) return std::nullopt;
-  Makers makers = outside;
-  AddMakers(*body, makers);
-  const auto last = makers.find(body->output(1).name());
-  if (last == makers.end()) return std::nullopt;
-  const NodeProto& reduction = *last->second;
-  const std::string& kind = reduction.op_type();
-  if (kind != "ReduceSum" && kind != "ReduceMean" && kind != "ReduceMax") return std::nullopt;
-  if (!ReducesRows(makers, reduction)) return std::nullopt;
-  const NodeProto* rows = Behind(makers, &reduction, 0, "Gather");
-  const NodeProto* bag = Behind(makers, rows, 1, "Slice");
-  const NodeProto* flat = Behind(makers, bag, 0, "Reshape");
-  const NodeProto* offset = Behind(makers, Behind(makers, bag, 1, "Unsqueeze"), 0, "Gather");
-  if (flat == nullptr || offset == nullptr || makers.contains(InputOf(*rows, 0))) {
-    return std::nullopt;
-  }
-  const std::string ids = InputOf(*flat, 0);
-  if (!StepsByRows(makers, InputOf(*offset, 0), ids)) return std::nullopt;
-  return Bags{.table = InputOf(*rows, 0),
-              .ids = ids,
-              .reduction = kind,
-              .axes_are_input = reduction.input_size() > 1};
+// The value whose element `turn` of the Loop is unsqueezed for input i of `slice`; "" for others.
+std::string ElementsOf(const Makers& makers, const NodeProto* slice, int i,
+                       const std::string& turn) {
+  const NodeProto* element = Behind(makers, Behind(makers, slice, i, "Unsqueeze"), 0, "Gather");
+  const bool one_each = element != nullptr && InputOf(*element, 1) == turn;
+  return one_each ? InputOf(*element, 0) : std::string();
 }
 
-void AddInts(absl::string_view name, int64_t value, NodeProto& node) {
+// What weighs the rows of `bag` before they are summed, input 1 of `product`: as much of it, as a
+// column. "" for anything else.
+std::string WeightsOf(const Makers& makers, const NodeProto& product, const NodeProto& bag) {
+  const NodeProto* column = Behind(makers, &product, 1, "Unsqueeze");
+  const NodeProto* part = Behind(makers, column, 0, "Slice");
+  const bool as_bag = part != nullptr && InputOf(*part, 1) == InputOf(bag, 1) &&
+                      InputOf(*part, 2) == InputOf(bag, 2);
+  return as_bag && IsNumber(makers, InputOf(*column, 1), 1) ? InputOf(*part, 0) : std::string();
+}
+
+void AddInts(absl::string_view name, const std::vector<int64_t>& values, NodeProto& node) {
   onnx::AttributeProto& attribute = *node.add_attribute();
   attribute.set_name(std::string(name));
   attribute.set_type(onnx::AttributeProto::INTS);
-  attribute.add_ints(value);
+  for (const int64_t value : values) attribute.add_ints(value);
 }
 
 void AddInt(absl::string_view name, int64_t value, NodeProto& node) {
@@ -142,50 +128,126 @@ void AddInt(absl::string_view name, int64_t value, NodeProto& node) {
   attribute.set_i(value);
 }
 
-// All bags at once.
-void Append(const NodeProto& loop, const Bags& bags,
-            google::protobuf::RepeatedPtrField<NodeProto>& nodes) {
+// One result of each turn, and no state but the condition.
+std::optional<BagLoop> Match(const NodeProto& loop, const GraphProto& graph) {
+  const GraphProto* body = BodyOf(loop);
+  if (loop.op_type() != "Loop" || loop.output_size() != 1 || body == nullptr ||
+      body->input_size() != 2 || body->output_size() != 2) {
+    return std::nullopt;
+  }
+  Makers makers;
+  AddMakers(graph, makers);
+  AddMakers(*body, makers);
+  const auto last = makers.find(body->output(1).name());
+  if (last == makers.end()) return std::nullopt;
+  const NodeProto& reduction = *last->second;
+  const std::string& kind = reduction.op_type();
+  if (kind != "ReduceSum" && kind != "ReduceMean" && kind != "ReduceMax") return std::nullopt;
+  if (!ReducesRows(makers, reduction)) return std::nullopt;
+  const NodeProto* product = Behind(makers, &reduction, 0, "Mul");
+  const NodeProto* rows = Behind(makers, product != nullptr ? product : &reduction, 0, "Gather");
+  const NodeProto* bag = Behind(makers, rows, 1, "Slice");
+  if (bag == nullptr || makers.contains(InputOf(*rows, 0))) return std::nullopt;
+  const std::string& turn = body->input(0).name();
+  BagLoop bags = {.table = InputOf(*rows, 0),
+                  .ids = InputOf(*bag, 0),
+                  .weights = product != nullptr ? WeightsOf(makers, *product, *bag) : "",
+                  .starts = ElementsOf(makers, bag, 1, turn),
+                  .ends = ElementsOf(makers, bag, 2, turn),
+                  .reduction = kind,
+                  .axes_are_input = reduction.input_size() > 1};
+  const bool weighs = product == nullptr || (!bags.weights.empty() && kind == "ReduceSum");
+  if (!weighs || bags.starts.empty() || bags.ends.empty()) return std::nullopt;
+  return bags;
+}
+
+using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
+
+NodeProto& Append(absl::string_view type, const std::vector<std::string>& inputs,
+                  const std::string& output, Nodes& nodes) {
+  NodeProto& node = *nodes.Add();
+  node.set_op_type(std::string(type));
+  for (const std::string& input : inputs) node.add_input(input);
+  node.add_output(output);
+  return node;
+}
+
+// What holds these numbers.
+std::string AppendInts(const std::string& name, const std::vector<int64_t>& numbers, Nodes& nodes) {
+  AddInts("value_ints", numbers, Append("Constant", {}, name, nodes));
+  return name;
+}
+
+// All bags at once: `ids` and `weights` are [bags,size].
+void AppendBags(const NodeProto& loop, const BagLoop& bags, Nodes& nodes) {
   const std::string& result = loop.output(0);
-  NodeProto& rows = *nodes.Add();
-  rows.set_op_type("Gather");
-  rows.set_name(absl::StrCat(loop.name(), "/rows"));
-  rows.add_input(bags.table);
-  rows.add_input(bags.ids);
-  rows.add_output(absl::StrCat(result, ".rows"));
-  AddInt("axis", 0, rows);
-  const std::string axes = absl::StrCat(result, ".axes");
-  NodeProto& reduction = *nodes.Add();
-  reduction.set_op_type(bags.reduction);
+  std::string rows = absl::StrCat(result, ".rows");
+  NodeProto& gather = Append("Gather", {bags.table, bags.ids}, rows, nodes);
+  gather.set_name(absl::StrCat(loop.name(), "/rows"));
+  AddInt("axis", 0, gather);
+  if (!bags.weights.empty()) {
+    const std::string column = absl::StrCat(result, ".column"),
+                      weighed = absl::StrCat(result, ".weighed");
+    const std::string last = AppendInts(absl::StrCat(result, ".last"), {2}, nodes);
+    Append("Unsqueeze", {bags.weights, last}, column, nodes);
+    Append("Mul", {std::exchange(rows, weighed), column}, weighed, nodes);
+  }
+  std::vector<std::string> inputs = {rows};
+  if (bags.axes_are_input) inputs.push_back(AppendInts(absl::StrCat(result, ".axes"), {1}, nodes));
+  NodeProto& reduction = Append(bags.reduction, inputs, result, nodes);
   reduction.set_name(loop.name());
-  reduction.add_input(rows.output(0));
-  reduction.add_output(result);
   AddInt("keepdims", 0, reduction);
-  if (!bags.axes_are_input) return AddInts("axes", 1, reduction);
-  NodeProto constant;
-  constant.set_op_type("Constant");
-  constant.add_output(axes);
-  AddInts("value_ints", 1, constant);
-  reduction.add_input(axes);
-  *nodes.Add() = constant;
-  nodes.SwapElements(nodes.size() - 1, nodes.size() - 2);
+  if (!bags.axes_are_input) AddInts("axes", {1}, reduction);
+}
+
+// With what is [bags,size] before it is flattened; nothing where bags are not its rows.
+std::optional<BagLoop> OfRows(BagLoop bags, const Makers& makers) {
+  const NodeProto* flat = MadeBy(makers, bags.ids, "Reshape");
+  if (flat == nullptr || !StepsByRows(makers, bags.starts, InputOf(*flat, 0))) return std::nullopt;
+  bags.ids = InputOf(*flat, 0);
+  if (bags.weights.empty()) return bags;
+  const NodeProto* flat_weights = MadeBy(makers, bags.weights, "Reshape");
+  if (flat_weights == nullptr) return std::nullopt;
+  bags.weights = InputOf(*flat_weights, 0);
+  return bags;
 }
 
 }  // namespace
 }  // namespace embedding_bag_cc
 
+std::optional<BagLoop> MatchBagLoop(const onnx::NodeProto& loop, const onnx::GraphProto& graph) {
+  return embedding_bag_cc::Match(loop, graph);
+}
+
+onnx::GraphProto BagsAtOnce(const onnx::NodeProto& loop, BagLoop bags, int64_t count,
+                            int64_t size) {
+  using embedding_bag_cc::Append;
+  onnx::GraphProto graph;
+  auto& nodes = *graph.mutable_node();
+  const std::string& result = loop.output(0);
+  const std::string shape =
+      embedding_bag_cc::AppendInts(absl::StrCat(result, ".shape"), {count, size}, nodes);
+  for (std::string* flat : {&bags.ids, &bags.weights}) {
+    if (flat->empty()) continue;
+    std::string name = absl::StrCat(result, flat == &bags.ids ? ".ids" : ".weights");
+    Append("Reshape", {*flat, shape}, name, nodes);
+    *flat = std::move(name);
+  }
+  embedding_bag_cc::AppendBags(loop, bags, nodes);
+  return graph;
+}
+
 void CollapseEmbeddingBags(onnx::GraphProto& graph) {
-  const auto is_loop = [](const onnx::NodeProto& node) {
-    return node.op_type() == "Loop" && node.output_size() == 1;
-  };
+  const auto is_loop = [](const onnx::NodeProto& node) { return node.op_type() == "Loop"; };
   if (std::none_of(graph.node().begin(), graph.node().end(), is_loop)) return;
   embedding_bag_cc::Makers makers;
   embedding_bag_cc::AddMakers(graph, makers);
-  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+  embedding_bag_cc::Nodes nodes;
   for (const onnx::NodeProto& node : graph.node()) {
-    const std::optional<embedding_bag_cc::Bags> bags =
-        is_loop(node) ? embedding_bag_cc::MatchBags(node, makers) : std::nullopt;
+    std::optional<BagLoop> bags = is_loop(node) ? MatchBagLoop(node, graph) : std::nullopt;
+    if (bags.has_value()) bags = embedding_bag_cc::OfRows(*std::move(bags), makers);
     if (bags.has_value()) {
-      embedding_bag_cc::Append(node, *bags, nodes);
+      embedding_bag_cc::AppendBags(node, *bags, nodes);
     } else {
       *nodes.Add() = node;
     }

@@ -68,12 +68,59 @@ func @m (
   EXPECT_NE(mean.find("= ReduceMean(%y.rows) {axes=[1]}"), std::string::npos) << mean;
 }
 
-// Bags of another size, so that three are all, whatever the batch: each is a turn.
-TEST(EmbeddingBag, BagsThatAreCountedAreUnrolled) {
+// As it is exported with the batch fixed: the file has the numbers where bags begin. The batch is
+// free all the same.
+TEST(EmbeddingBag, OfAFixedBatchIsReadAtOnce) {
+  const Changes fixed = {
+      {"int64[batch,3]", "int64[2,3]"},
+      {"float[batch,4]", "float[2,4]"},
+      {"offsets = Range(zero, count, size)", "offsets = Constant <value = int64[2] {0, 3}> ()"}};
+  EXPECT_EQ(ImportText(Bags(fixed)), R"(
+func @m (
+  %ids: i64[2,3] data,
+  %table: f32[10,4] parameter
+) {
+  %flat: i64[6] = Reshape(%ids) {shape=[-1]}
+  %y.ids: i64[2,3] = Reshape(%flat) {shape=[-1, 3]}
+  %y.rows: f32[2,3,4] = Gather(%table, %y.ids) {axis=0}
+  %y: f32[2,4] = ReduceSum(%y.rows) {axes=[1]}
+  return %y: result
+}
+)");
+}
+
+// Three bags, whatever the batch.
+TEST(EmbeddingBag, BagsThatAreCountedAreReadAtOnce) {
   const std::string text =
       ImportText(Bags({{"Gather <axis = 0> (sizes, one)", "Gather <axis = 0> (sizes, zero)"}}),
                  {.batch_size = 8});
-  EXPECT_NE(text.find("%y/2/rows: f32[8,4] = Gather(%table, %y/2/bag)"), std::string::npos) << text;
+  EXPECT_NE(text.find("%y.rows: f32[3,8,4] = Gather(%table, %y.ids)"), std::string::npos) << text;
+}
+
+TEST(EmbeddingBag, BagsOfSeveralSizesAreUnrolled) {
+  const std::string text = ImportText(Bags(
+      {{"int64[batch,3]", "int64[2,3]"},
+       {"float[batch,4]", "float[2,4]"},
+       {"offsets = Range(zero, count, size)", "offsets = Constant <value = int64[2] {0, 2}> ()"}}));
+  EXPECT_NE(text.find("%y/1/rows: f32[4,4] = Gather(%table, %y/1/bag)"), std::string::npos) << text;
+}
+
+// A weight an id, in front of the sum.
+TEST(EmbeddingBag, WeighsRows) {
+  const Changes weighs = {
+      {"(int64[batch,3] ids)", "(int64[batch,3] ids, float[batch,3] weights)"},
+      {"flat = Reshape(ids, all)", "flat = Reshape(ids, all)\n  flat2 = Reshape(weights, all)"},
+      {"row = ReduceSum <keepdims = 0> (rows, axis)",
+       "part = Slice(flat2, begin, end, axis)\n"
+       "    column = Unsqueeze(part, first)\n"
+       "    weighed = Mul(rows, column)\n"
+       "    row = ReduceSum <keepdims = 0> (weighed, axis)"}};
+  const std::string text = ImportText(Bags(weighs), {.batch_size = 8});
+  EXPECT_NE(text.find("%y.column: f32[8,3,1] = Unsqueeze(%weights) {axes=[2]}\n"
+                      "  %y.weighed: f32[8,3,4] = Mul(%y.rows, %y.column)\n"
+                      "  %y: f32[8,4] = ReduceSum(%y.weighed) {axes=[1]}"),
+            std::string::npos)
+      << text;
 }
 
 // What is no sum of the rows of one bag stays a Loop, and is refused.
@@ -82,7 +129,8 @@ TEST(EmbeddingBag, OtherLoopsAreLeft) {
       {{"ReduceSum <keepdims = 0>", "ReduceSum <keepdims = 1>"}},  // a row more
       {{"Range(zero, count, size)", "Range(one, count, size)"}},   // another beginning
       {{"ReduceSum <keepdims = 0> (rows, axis)", "ReduceSum <keepdims = 0> (rows)"}},
-      {{"Gather <axis = 0> (table, bag)", "Gather <axis = 0> (bag, bag)"}}};
+      {{"Gather <axis = 0> (table, bag)", "Gather <axis = 0> (bag, bag)"}},
+      {{"Gather <axis = 0> (ends, i)", "Gather <axis = 0> (ends, zero)"}}};  // the first each time
   for (const Changes& changes : others) {
     const std::string text = ImportText(Bags(changes), {.batch_size = 8});
     EXPECT_NE(text.find("Loop: how often it runs depends on data"), std::string::npos)

@@ -69,6 +69,7 @@ class GraphImporter {
   absl::Status AddControlFlow(const onnx::NodeProto& node);
   absl::Status AddIf(const onnx::NodeProto& node);
   absl::Status AddLoop(const onnx::NodeProto& node);
+  absl::StatusOr<bool> AddEqualBags(const onnx::NodeProto& node);
   absl::Status AddScan(const onnx::NodeProto& node);
   onnx::GraphProto& Copied(const onnx::GraphProto& graph, const std::string& prefix,
                            Renaming& renaming);

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "importer/batch/pick_rows.h"
 #include "importer/batch/rebatch.h"
@@ -21,6 +22,7 @@
 #include "importer/onnx/rare_batch.h"
 #include "importer/onnx/symbols.h"
 #include "importer/roles.h"
+#include "ir/batch.h"
 #include "ir/verifier.h"
 #include "support/module.h"
 #include "support/status.h"
@@ -140,10 +142,61 @@ std::optional<ir::Function> ImportWithBatchElsewhere(const Source& source,
     if (!imported.ok() || !imported->free.has_value() || !SamplesStayApart(*imported->free)) {
       continue;
     }
-    notes.warnings.push_back(BatchFoundElsewhere(dims, first));
+    notes.warnings.push_back(BatchFoundElsewhere(
+        dims, first, "samples in dimension 0 of each would know of each other"));
     return *std::move(imported->free);
   }
   return std::nullopt;
+}
+
+// Data inputs that all samples share, but that have a dimension 1 as large as the batch: the state
+// of an LSTM, keys and values of all layers in one. Of a batch of 1 nothing else tells. What has
+// two dimensions may be a column, of rows of samples and time.
+BatchDimOfInput BehindFirstDim(const ir::Function& function) {
+  BatchDimOfInput dims;
+  const int64_t batch = ir::BatchOf(function);
+  for (const ir::Input& input : function.inputs()) {
+    const ir::Dims& sizes = function.type(input.value).dims;
+    const bool second = input.role == ir::InputRole::kData && sizes.size() >= 3 &&
+                        sizes[0] != batch && sizes[1] == batch;
+    if (second) dims[std::string(function.value_name(input.value))] = 1;
+  }
+  return dims;
+}
+
+// With the batch there, as far as it can be followed.
+std::optional<ir::Function> ImportWithBatchBehind(const Source& source, const SymbolValues& symbols,
+                                                  const ir::Function& first, ImportNotes& notes) {
+  const BatchDimOfInput dims = BehindFirstDim(first);
+  if (dims.empty()) return std::nullopt;
+  onnx::GraphProto graph = source.graph;
+  PutBatchFirst(dims, graph);
+  const Source moved = {
+      .graph = graph, .opset = source.opset, .path = source.path, .options = source.options};
+  absl::StatusOr<Imported> imported = ImportWithFixedBatch(moved, symbols);
+  if (!imported.ok() || !imported->free.has_value() || !SamplesStayApart(*imported->free)) {
+    return std::nullopt;
+  }
+  notes.warnings.push_back(
+      BatchFoundElsewhere(dims, first, "dimension 0 of the first input has it"));
+  return *std::move(imported->free);
+}
+
+// Why a file cannot be imported whose batch is dynamic: where it can with the batch that it was
+// exported with, as a rule a small one, it has that one as a number somewhere.
+absl::Status WithBatchAsNumber(const Source& source, SymbolValues symbols,
+                               const absl::Status& status) {
+  if (absl::StrContains(status.message(), "; try ")) return status;
+  for (const int64_t batch : {2, 3, 4, 8, 16, 32, 1}) {  // with 1, what is no batch may broadcast
+    for (const std::string& symbol : symbols.batch) symbols.values[symbol] = batch;
+    if (!ImportWith(source, symbols).ok()) continue;
+    return absl::Status(
+        status.code(),
+        absl::StrCat(status.message(), ": with a batch of ", batch,
+                     " it agrees, so the file has that as a number, in a constant or a shape; try "
+                     "to make it of the input: x.shape[0], torch.arange(x.shape[0])"));
+  }
+  return status;
 }
 
 // The function, as free of its batch as can be. Why it is not is noted where the file has a dynamic
@@ -153,7 +206,11 @@ absl::StatusOr<ir::Function> ImportFree(const Source& source, const SymbolValues
   if (symbols.batch.empty()) {
     ORRERY_ASSIGN_OR_RETURN(Imported imported, ImportWithFixedBatch(source, symbols));
     std::optional<ir::Function>& free = imported.free;
-    if (free.has_value() && SamplesStayApart(*free)) return *std::move(free);
+    if (free.has_value() && SamplesStayApart(*free)) {
+      std::optional<ir::Function> more =
+          ImportWithBatchBehind(source, symbols, imported.function, notes);
+      return more.has_value() ? *std::move(more) : *std::move(free);
+    }
     std::optional<ir::Function> elsewhere =
         ImportWithBatchElsewhere(source, symbols, imported.function, notes);
     if (elsewhere.has_value()) return *std::move(elsewhere);
@@ -164,8 +221,9 @@ absl::StatusOr<ir::Function> ImportFree(const Source& source, const SymbolValues
   if (absl::IsOutOfRange(function.status())) {  // a loop over samples
     return absl::InvalidArgumentError(function.status().message());
   }
-  ORRERY_ASSIGN_OR_RETURN(ir::Function fixed, ImportWith(source, symbols));
-  absl::StatusOr<ir::Function> free = MakeBatchFree(fixed);
+  absl::StatusOr<ir::Function> fixed = ImportWith(source, symbols);
+  if (!fixed.ok()) return WithBatchAsNumber(source, symbols, fixed.status());
+  absl::StatusOr<ir::Function> free = MakeBatchFree(*fixed);
   if (free.ok()) return free;
   notes.batch_lost = std::string(function.status().message());
   return fixed;

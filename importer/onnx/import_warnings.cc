@@ -177,7 +177,8 @@ std::optional<std::string> InputsThatMayBeWeights(const onnx::GraphProto& graph,
       "dynamic batch");
 }
 
-std::string BatchFoundElsewhere(const BatchDimOfInput& dims, const ir::Function& function) {
+std::string BatchFoundElsewhere(const BatchDimOfInput& dims, const ir::Function& function,
+                                absl::string_view why) {
   std::vector<std::string> where, says;
   for (const ir::Input& input : function.inputs()) {
     const std::string name(function.value_name(input.value));
@@ -188,11 +189,11 @@ std::string BatchFoundElsewhere(const BatchDimOfInput& dims, const ir::Function&
                                  function.type(input.value).dims[dim], ","));
     says.push_back(absl::StrCat("'", Printable(name), "': {", dim, ": 'batch'}"));
   }
-  return absl::StrCat("was read with the batch in ", absl::StrJoin(where, " and "),
-                      " as samples in dimension 0 of each would know of each other; to say which "
-                      "it is, export the model with a dynamic batch: torch.onnx.export(…, "
-                      "dynamic_axes={",
-                      absl::StrJoin(says, ", "), "})");
+  return absl::StrCat(
+      "was read with the batch in ", absl::StrJoin(where, " and "), " as ", why,
+      "; to say which it is, export the model with a dynamic batch: torch.onnx.export(…, "
+      "dynamic_axes={",
+      absl::StrJoin(says, ", "), "})");
 }
 
 }  // namespace orrery::importer

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "importer/import_options.h"
 #include "importer/onnx/batch_major.h"
 #include "ir/function.h"
@@ -28,9 +29,9 @@ std::optional<std::string> InputsThatMayBeWeights(const onnx::GraphProto& graph,
                                                   const ir::Function& function,
                                                   const RolePatterns& roles);
 
-/// That the batch that the file fixes was found in `dims` of the inputs of `function`, as samples
-/// in dimension 0 of all would know of each other.
-std::string BatchFoundElsewhere(const BatchDimOfInput& dims, const ir::Function& function);
+/// That the batch that the file fixes was found in `dims` of the inputs of `function`, and `why`.
+std::string BatchFoundElsewhere(const BatchDimOfInput& dims, const ir::Function& function,
+                                absl::string_view why);
 
 }  // namespace orrery::importer
 

@@ -161,6 +161,29 @@ std::optional<std::vector<ir::ValueId>> NodeContext::Fold(ir::OpKind kind,
   return constants;
 }
 
+// A whole number that grows with the batch, as labels of the other view of each sample are computed
+// with, as what it is of another batch: how many ones there are. Others stay.
+absl::StatusOr<ir::ValueId> NodeContext::CountedWithBatch(ir::ValueId value) {
+  const ir::Tensor* const known = known_.Find(function_, value);
+  if (known == nullptr || known->is_float() || known->size() != 1 ||
+      !GrowsWithBatch(known->ints()[0])) {
+    return value;
+  }
+  const ir::Dims dims = known->dims();
+  const int64_t count = known->ints()[0];
+  ir::Tensor one(known->dtype(), {1});
+  one.SetNumber(0, 1);
+  ORRERY_ASSIGN_OR_RETURN(ir::ValueId ones, Constant(one));
+  ORRERY_ASSIGN_OR_RETURN(ones,
+                          Op(ir::OpKind::kExpand, {ones},
+                             {{"shape", std::vector<int64_t>{count}}, {"batch_dim", int64_t{0}}}));
+  ORRERY_ASSIGN_OR_RETURN(const ir::ValueId sum,
+                          Op(ir::OpKind::kReduceSum, {ones}, {{"axes", std::vector<int64_t>{0}}}));
+  if (dims.empty()) return sum;
+  return Op(ir::OpKind::kReshape, {sum},
+            {{"shape", std::vector<int64_t>(dims.begin(), dims.end())}});
+}
+
 absl::StatusOr<std::vector<ir::ValueId>> NodeContext::Ops(ir::OpKind kind,
                                                           std::span<const ir::ValueId> operands,
                                                           const ir::AttributeSet& attributes) {
@@ -170,8 +193,14 @@ absl::StatusOr<std::vector<ir::ValueId>> NodeContext::Ops(ir::OpKind kind,
   ORRERY_RETURN_IF_ERROR(ir::InferTypes(
       kind, {.attributes = attributes, .operands = types, .mesh = function_.mesh()}, results));
   if (auto folded = Fold(kind, operands, attributes, results)) return *std::move(folded);
+  std::vector<ir::ValueId> counted(operands.begin(), operands.end());
+  if (kind == ir::OpKind::kAdd || kind == ir::OpKind::kSub || kind == ir::OpKind::kMul) {
+    for (ir::ValueId& operand : counted) {
+      ORRERY_ASSIGN_OR_RETURN(operand, CountedWithBatch(operand));
+    }
+  }
   const ir::OpId op =
-      function_.AddOp(kind, operands, function_.InternAttributes(attributes), results);
+      function_.AddOp(kind, counted, function_.InternAttributes(attributes), results);
   std::vector<ir::ValueId> values;
   for (int32_t i = 0; i < function_.result_count(op); ++i)
     values.push_back(function_.result(op, i));

@@ -103,6 +103,7 @@ class NodeContext {
 
  private:
   ir::ValueId Missing(int i) const;
+  absl::StatusOr<ir::ValueId> CountedWithBatch(ir::ValueId value);
   const onnx::AttributeProto* Typed(absl::string_view name,
                                     onnx::AttributeProto_AttributeType type);
   // The results as constants; nothing when they cannot be folded.

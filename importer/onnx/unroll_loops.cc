@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "absl/strings/str_cat.h"
 #include "importer/onnx/control_flow.h"
+#include "importer/onnx/embedding_bag.h"
 #include "importer/onnx/graph_importer.h"
 #include "importer/onnx/onnx_type.h"
 #include "ir/op_kind.h"
@@ -189,9 +191,37 @@ absl::StatusOr<std::vector<ir::ValueId>> GraphImporter::AddTurn(
   return results;
 }
 
+// Bags of one size, one behind another, as far as the file says where they begin and end: what an
+// EmbeddingBag of ids with a fixed batch, or with fixed offsets, is.
+absl::StatusOr<bool> GraphImporter::AddEqualBags(const onnx::NodeProto& node) {
+  const std::optional<BagLoop> bags = MatchBagLoop(node, graph_);
+  if (!bags.has_value()) return false;
+  for (const std::string& name : {bags->ids, bags->starts, bags->ends}) {
+    if (!scope_.contains(name)) return false;
+  }
+  const NodeContext c(node, opset_, known_, function_, scope_);
+  const ir::Tensor* const starts = c.Known(scope_.at(bags->starts));
+  const ir::Tensor* const ends = c.Known(scope_.at(bags->ends));
+  if (starts == nullptr || ends == nullptr || starts->is_float() || ends->is_float() ||
+      ends->size() < 1 || starts->size() < ends->size()) {
+    return false;
+  }
+  const int64_t count = ends->size(), size = ends->ints()[0];
+  const ir::Dims& ids = c.type(scope_.at(bags->ids)).dims;
+  if (size < 1 || ids.size() != 1 || ids[0] % count != 0 || ids[0] / count != size) return false;
+  for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+    const auto bag = static_cast<int64_t>(i);
+    if (starts->ints()[i] != bag * size || ends->ints()[i] != (bag + 1) * size) return false;
+  }
+  ORRERY_RETURN_IF_ERROR(AddBranch(taken_.emplace_back(BagsAtOnce(node, *bags, count, size))));
+  return true;
+}
+
 // Inputs: how often at most, whether at all, and values for the first turn. The body gets the
 // number of the turn, the condition and the values, and makes a condition, values and slices.
 absl::Status GraphImporter::AddLoop(const onnx::NodeProto& node) {
+  ORRERY_ASSIGN_OR_RETURN(const bool all_at_once, AddEqualBags(node));
+  if (all_at_once) return absl::OkStatus();
   NodeContext c(node, opset_, known_, function_, scope_);
   ORRERY_ASSIGN_OR_RETURN(const int64_t most, unroll_loops_cc::MostTurns(c));
   ir::ValueId condition = c.has_input(1) ? c.input(1) : ir::ValueId();

@@ -188,6 +188,34 @@ TEST(Equivalence, RandomStepsUnderEverySchedule) {
   }
 }
 
+// A mean of all elements less a multiple of one of samples, as a variational autoencoder has.
+TEST(Equivalence, ALossOfSeveralMeansIsThatOfTheBatch) {
+  auto step = ir::ParseFunction(R"(func @means (
+  %x: f32[8,4] data,
+  %w0: f32[4,4] parameter,
+  %w1: f32[4,4] parameter
+) {
+  %h: f32[8,4] = MatMul(%x, %w0)
+  %y: f32[8,4] = MatMul(%h, %w1)
+  %square: f32[8,4] = Mul(%y, %y)
+  %all: f32[] = ReduceMean(%square) {axes=[0, 1]}
+  %row: f32[8] = ReduceSum(%h) {axes=[1]}
+  %rows: f32[] = ReduceMean(%row) {axes=[0]}
+  %part: f32[] = Scale(%rows) {factor=0.3}
+  %loss: f32[] = Sub(%all, %part)
+  return %loss: result
+}
+)");
+  ASSERT_TRUE(step.ok()) << step.status();
+  ASSERT_TRUE(transforms::MakeTrainingStep(
+                  *step, {.optimizer = "sgd", .loss = {.kind = "sum"}, .simplify = false})
+                  .ok());
+  for (const ParallelPlan& plan : std::vector<ParallelPlan>{
+           {.dp = 2}, {.microbatches = 4}, {.dp = 2, .pp = 2, .microbatches = 2}}) {
+    ExpectPipelinedSame(*step, plan);
+  }
+}
+
 // The forward functions of tests/regress/, one for each thing that once went wrong, parallelized in
 // every way that their layers divide into.
 TEST(Equivalence, WhatOnceWentWrong) {

@@ -8,7 +8,6 @@
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 #include "support/status.h"
-#include "transforms/stages/choose_stages.h"
 #include "transforms/stages/late_gathers.h"
 #include "transforms/stages/shared_parameters.h"
 #include "transforms/training/fp8_mixed.h"
@@ -32,13 +31,13 @@ class StagePlanner {
         options_(options),
         cuts_(cuts),
         conflict_(conflict),
-        stages_(options.stages),
         at_(function.value_limit(), kNowhere),
         is_buffer_(function.value_limit(), 0),
         fixed_(FindFixedValues(function)),
         shared_(function.value_limit(), 0),
         gradient_home_(function.value_limit(), kNowhere),
-        part_home_(function.value_limit(), kNowhere) {
+        part_home_(function.value_limit(), kNowhere),
+        reached_(function.value_limit(), kNowhere) {
     plan_.phase = cuts.phase;
     plan_.stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere);
     plan_.repeated = IdTable<OpId, char>(function.op_limit(), 0);
@@ -64,6 +63,7 @@ class StagePlanner {
     // A weight belongs to the stage that reads its copy.
     for (const WeightCopy& weight : copies) plan_.home[weight.parameter] = plan_.home[weight.copy];
     FindGradientHomes();
+    FindReached();
     for (const OpId op : function_.order()) {
       if (plan_.phase[op] != StepPhase::kForward) AssignLater(op);
     }
@@ -91,24 +91,29 @@ class StagePlanner {
     return function_.result_count(op) > 0 && cuts_.chain.from_data[function_.result(op)] != 0;
   }
 
+  // An op goes behind what it reads: one of forward to where the chain is cut, one for backward to
+  // where that was made.
   void AssignForward() {
     int32_t cut = 0;
     for (size_t i = 0; i < cuts_.chain.ops.size(); ++i) {
       while (static_cast<size_t>(cut) < cuts_.positions.size() &&
              cuts_.positions[static_cast<size_t>(cut)] <= i)
         ++cut;
-      int32_t stage = cut;
-      for (const ValueId operand : function_.operands(cuts_.chain.ops[i])) {
-        stage = std::max(stage, at_[operand]);
+      const OpId op = cuts_.chain.ops[i];
+      int32_t stage = kNowhere;
+      for (const ValueId operand : function_.operands(op)) stage = std::max(stage, at_[operand]);
+      const bool seeds = function_.info(op).seeds_backward;
+      if (seeds || stage == kNowhere || cuts_.chain.read_forward[function_.result(op)] != 0) {
+        stage = std::max(stage, cut);
       }
-      Assign(cuts_.chain.ops[i], stage);
+      Assign(op, stage);
     }
   }
 
   // What is made from parameters alone, a transposed weight say, goes to its first user. Where
   // several stages use it, each makes it for itself, and shares what it is made from.
   void AssignPreparation() {
-    const auto last_stage = static_cast<int32_t>(stages_) - 1;
+    const auto last_stage = static_cast<int32_t>(options_.stages) - 1;
     IdTable<ValueId, int32_t> first(function_.value_limit(), last_stage);
     IdTable<ValueId, int32_t> last(function_.value_limit(), kNowhere);
     const auto& order = function_.order();
@@ -199,21 +204,56 @@ class StagePlanner {
     return function_.info(op).linear && function_.operands(op).size() == 1;
   }
 
-  // A backward op goes to where its gradients belong; else to the last of the stages whose
-  // parameters and forward values it reads, or whose data, or to where its gradients come from.
-  void AssignLater(OpId op) {
-    int32_t forward = kNowhere, data = kNowhere, backward = static_cast<int32_t>(stages_) - 1;
+  // What an op behind forward reads.
+  struct Reads {
+    int32_t forward = kNowhere;  // the last stage of parameters and forward values
+    int32_t data = kNowhere;     // the last that holds data
+    int32_t backward = 0;        // the first that makes a gradient
+  };
+
+  Reads ReadsOf(OpId op) const {
+    Reads reads{.backward = static_cast<int32_t>(options_.stages) - 1};
     for (const ValueId operand : function_.operands(op)) {
       if (fixed_[operand] != 0) continue;  // every stage may read it
       if (IsData(operand)) {               // likewise
-        data = std::max(data, plan_.home[operand]);
+        reads.data = std::max(reads.data, plan_.home[operand]);
       } else if (shared_[operand] != 0) {
-        forward = std::max(forward, StageOfReader(op, operand));
+        reads.forward = std::max(reads.forward, StageOfReader(op, operand));
       } else if (IsForwardValue(operand)) {
-        forward = std::max(forward, at_[operand]);
+        reads.forward = std::max(reads.forward, at_[operand]);
       } else {
-        backward = std::min(backward, at_[operand]);
+        reads.backward = std::min(reads.backward, at_[operand]);
       }
+    }
+    return reads;
+  }
+
+  // Gradients only travel backward. So one that reaches a stage is made there or behind it, even of
+  // a product whose other factor crosses to there from an earlier stage.
+  void FindReached() {
+    const auto& order = function_.order();
+    for (auto op = order.rbegin(); op != order.rend(); ++op) {
+      if (plan_.phase[*op] == StepPhase::kForward ||
+          function_.info(*op).op_class == ir::OpClass::kOptimizer) {
+        continue;
+      }
+      int32_t stage = ReadsOf(*op).forward;
+      for (int32_t i = 0; i < function_.result_count(*op); ++i) {
+        const ValueId result = function_.result(*op, i);
+        stage = std::max({stage, gradient_home_[result], reached_[result]});
+      }
+      for (const ValueId operand : function_.operands(*op)) {
+        if (!IsForwardValue(operand)) reached_[operand] = std::max(reached_[operand], stage);
+      }
+    }
+  }
+
+  // A backward op goes to where its gradients belong; else to the last stage that they reach or
+  // that has what it reads of forward, or its data; else to where its gradients come from.
+  void AssignLater(OpId op) {
+    auto [forward, data, backward] = ReadsOf(op);
+    for (int32_t i = 0; forward != kNowhere && i < function_.result_count(op); ++i) {
+      forward = std::max(forward, reached_[function_.result(op, i)]);
     }
     const bool optimizer = function_.info(op).op_class == ir::OpClass::kOptimizer;
     const bool alone = !optimizer && function_.result_count(op) == 1;
@@ -337,7 +377,6 @@ class StagePlanner {
   const StageOptions& options_;
   const StageCuts& cuts_;
   StageConflict* const conflict_;  // where to tell of one; may be null
-  const int64_t stages_;
   StagePlan plan_;
   IdTable<ValueId, int32_t> at_;             // the stage that makes or holds each value
   IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
@@ -345,19 +384,8 @@ class StagePlanner {
   IdTable<ValueId, char> shared_;            // what stages have copies of
   IdTable<ValueId, int32_t> gradient_home_;  // of a parameter's gradient: the parameter's stage
   IdTable<ValueId, int32_t> part_home_;      // likewise of what may be a part of it
+  IdTable<ValueId, int32_t> reached_;        // of a gradient: the last stage that reads it
 };
-
-// One stage holds everything; there is nothing to weigh.
-StagePlan PlanOneStage(const Function& function, const StageOptions& options) {
-  StagePlan plan{.phase = FindPhases(function),
-                 .stage = IdTable<OpId, int32_t>(function.op_limit(), kNowhere),
-                 .home = IdTable<ValueId, int32_t>(function.value_limit(), kNowhere),
-                 .repeated = IdTable<OpId, char>(function.op_limit(), 0)};
-  for (const OpId op : function.order()) plan.stage[op] = 0;
-  for (const ir::Input& input : function.inputs()) plan.home[input.value] = 0;
-  if (options.split_backward) SplitBackwardPhase(function, plan.stage, plan.phase);
-  return plan;
-}
 
 }  // namespace
 }  // namespace stage_plan_cc
@@ -365,27 +393,6 @@ StagePlan PlanOneStage(const Function& function, const StageOptions& options) {
 absl::StatusOr<StagePlan> AssignStages(const ir::Function& function, const StageOptions& options,
                                        const StageCuts& cuts, StageConflict* conflict) {
   return stage_plan_cc::StagePlanner(function, options, cuts, conflict).Run();
-}
-
-absl::Status CheckPlaces(const ir::Function& function, const StageOptions& options) {
-  const StageChoice& choice = options.choice;
-  const bool names = !choice.split_at.empty() || !choice.layers_per_stage.empty();
-  if (options.stages == 1 || !names) return absl::OkStatus();
-  const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
-  return ChooseStages(function, phase, FindChain(function, phase), options).status();
-}
-
-absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options) {
-  if (options.stages == 1) return stage_plan_cc::PlanOneStage(function, options);
-  const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
-  const ForwardChain chain = FindChain(function, phase);
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<size_t> positions,
-                          ChooseStages(function, phase, chain, options));
-  ORRERY_ASSIGN_OR_RETURN(
-      StagePlan plan,
-      AssignStages(function, options, {.phase = phase, .chain = chain, .positions = positions}));
-  plan.layers = CountLayers(function, chain, positions);
-  return plan;
 }
 
 }  // namespace orrery::transforms

@@ -54,10 +54,10 @@ struct StagePlan {
 absl::Status CheckPlaces(const ir::Function& function, const StageOptions& options);
 
 /// Cuts a training step into stages, as `options.choice` says: docs/pipeline_stages.md. A backward
-/// op goes where the parameters and forward values that it reads are. A parameter that several
-/// stages read has a copy on each (ShareParameters). Infeasible when there are too few layers, or
-/// they do not divide (kDivisibility), or a gradient is made where its parameter is not
-/// (kUnsupported).
+/// op goes where the parameters and forward values that it reads are, and no earlier than what
+/// reads its gradients. A parameter that several stages read has a copy on each (ShareParameters).
+/// Infeasible when there are too few layers, or they do not divide (kDivisibility), or a gradient
+/// is made where its parameter is not (kUnsupported).
 absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options);
 
 /// Where stages begin: positions of the chain, of all but the first, ascending.

@@ -105,6 +105,61 @@ TEST(PlanStages, SaysWhatDoesNotDivide) {
   EXPECT_EQ(PlanText(ir::ParseFunction(kStep).value(), 3), "2 layers are too few for 3 stages");
 }
 
+// The gradient of %g reads %f, which crosses to the second stage: it is made there, where %w1 is.
+TEST(PlanStages, MakesGradientsNoEarlierThanTheyAreRead) {
+  EXPECT_EQ(PlanText(ir::ParseFunction(R"(func @gate (
+  %x: f32[8,4] data,
+  %z: f32[8,4] data,
+  %w0: f32[4,4] parameter,
+  %w1: f32[4,4] parameter
+) {
+  %f: f32[8,4] = MatMul(%x, %w0)
+  %g: f32[8,4] = MatMul(%z, %w1)
+  %y: f32[8,4] = Mul(%f, %g)
+  %l: f32[8,4] = Loss(%y, %z) {batch=8}
+  %dy: f32[8,4] = LossGrad(%y, %z) {batch=8}
+  %df: f32[8,4] = Mul(%dy, %g)
+  %dg: f32[8,4] = Mul(%dy, %f)
+  %dg.view: f32[8,4] = Reshape(%dg) {shape=[-1, 4]}
+  %dw1: f32[4,4] = MatMul(%z, %dg.view) {transpose_x=1}
+  %dw0: f32[4,4] = MatMul(%x, %df) {transpose_x=1}
+  return %l: loss, %dw0: gradient(%w0), %dw1: gradient(%w1)
+}
+)")
+                         .value(),
+                     2),
+            "f forward0\ng forward1\ny forward1\nl forward1\ndy forward1\ndf backward1\n"
+            "dg backward1\ndg.view backward1\ndw1 backward1\ndw0 backward0");
+}
+
+// Where the maxima were, which only backward reads, is looked up on the stage that has them.
+TEST(PlanStages, MakesWhatBackwardReadsWhereItStands) {
+  EXPECT_EQ(PlanText(ir::ParseFunction(R"(func @maxima (
+  %x: f32[8,4] data,
+  %z: f32[8,4] data,
+  %w0: f32[4,4] parameter,
+  %w1: f32[4,4] parameter
+) {
+  %h: f32[8,4] = MatMul(%x, %w0)
+  %max: f32[8,1] = ReduceMax(%h) {axes=[1], keepdims=1}
+  %s: f32[8,4] = Sub(%h, %max)
+  %y: f32[8,4] = MatMul(%s, %w1)
+  %l: f32[8,4] = Loss(%y, %z) {batch=8}
+  %dy: f32[8,4] = LossGrad(%y, %z) {batch=8}
+  %where: bool[8,4] = Equal(%h, %max)
+  %ds: f32[8,4], %dw1: f32[4,4] = MatMulGrad(%s, %w1, %dy)
+  %none: f32[] = Constant() {fill=0.0}
+  %dh: f32[8,4] = Where(%where, %ds, %none)
+  %dw0: f32[4,4] = MatMul(%x, %dh) {transpose_x=1}
+  return %l: loss, %dw0: gradient(%w0), %dw1: gradient(%w1)
+}
+)")
+                         .value(),
+                     2),
+            "h forward0\nmax forward0\ns forward0\ny forward1\nl forward1\ndy forward1\n"
+            "where forward0\nds backward1\nnone forward1\ndh backward0\ndw0 backward0");
+}
+
 TEST(PlanStages, HousesParameters) {
   const ir::Function function = ir::ParseFunction(kStep).value();
   const StagePlan plan = PlanStages(function, {.stages = 2}).value();

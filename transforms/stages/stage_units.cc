@@ -204,13 +204,30 @@ std::vector<StageUnit> Layers(const Function& function, const ForwardChain& chai
   return units;
 }
 
+IdTable<ir::ValueId, char> FindReadForward(const ir::Function& function,
+                                           const IdTable<ir::OpId, StepPhase>& phase) {
+  IdTable<ir::ValueId, char> read(function.value_limit(), 0);
+  for (const ir::Output& output : function.outputs()) read[output.value] = 1;
+  const auto& order = function.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    if (phase[*op] != StepPhase::kForward) continue;
+    bool reads = function.info(*op).seeds_backward;
+    for (int32_t i = 0; i < function.result_count(*op); ++i) {
+      reads = reads || read[function.result(*op, i)] != 0;
+    }
+    for (const ir::ValueId operand : function.operands(*op)) read[operand] |= reads ? 1 : 0;
+  }
+  return read;
+}
+
 }  // namespace
 }  // namespace stage_units_cc
 
 ForwardChain FindChain(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase) {
   ForwardChain chain{.ops = {},
                      .from_data = IdTable<ir::ValueId, char>(function.value_limit(), 0),
-                     .products = {}};
+                     .products = {},
+                     .read_forward = stage_units_cc::FindReadForward(function, phase)};
   for (const ir::Input& input : function.inputs()) {
     chain.from_data[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
   }

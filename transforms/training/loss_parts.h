@@ -15,8 +15,9 @@ struct LossParts {
 };
 
 /// The parts of `loss`, a value of one element, as far as they can be seen through means, sums,
-/// likelihoods of rows, whole divisors and sums of two losses over as many elements, for which it
-/// appends one. The loss itself where there is nothing to be seen.
+/// likelihoods of rows, multiples, and sums and differences of two means. It appends what these
+/// come to: element by element where both are over as many, else sample by sample. The loss itself
+/// where there is nothing to be seen.
 LossParts PartsOfLoss(ir::Builder& b, ir::ValueId loss);
 
 }  // namespace orrery::transforms

@@ -46,7 +46,6 @@ TEST(LossParts, SeeThroughMeansAndWholeDivisors) {
             "input / 24");
   EXPECT_EQ(PartsAfter("  %loss: f32[] = Scale(%s) {factor=0.2, over_batch=1}\n"), "input / 5");
   EXPECT_EQ(PartsAfter("  %loss: f32[] = Scale(%s) {factor=0.2}\n"), "Scale / 1");
-  EXPECT_EQ(PartsAfter("  %loss: f32[] = Scale(%a) {factor=2.0}\n"), "Scale / 1");
   EXPECT_EQ(PartsAfter("  %loss: f32[] = Identity(%s)\n"), "input / 1");
 }
 
@@ -55,8 +54,19 @@ TEST(LossParts, SeeThroughSumsOfLossesOverAsManyElements) {
   EXPECT_EQ(PartsAfter("  %ab: f32[] = Add(%a, %b)\n"
                        "  %loss: f32[] = Scale(%ab) {factor=0.5}\n"),
             "Add / 24");
-  EXPECT_EQ(PartsAfter("  %loss: f32[] = Add(%a, %c)\n"), "Add / 1");
   EXPECT_EQ(PartsAfter("  %loss: f32[] = Add(%a, %s)\n"), "Add / 1");
+}
+
+// Sums over what is of one sample, which know no more of the batch than their number.
+TEST(LossParts, SeeThroughMultiplesAndSumsOfOtherMeans) {
+  EXPECT_EQ(PartsAfter("  %loss: f32[] = Add(%a, %c)\n"), "Add / 12");
+  EXPECT_EQ(PartsAfter("  %loss: f32[] = Sub(%c, %a)\n"), "Sub / 18");
+  EXPECT_EQ(PartsAfter("  %loss: f32[] = Neg(%a)\n"), "Neg / 12");
+  EXPECT_EQ(PartsAfter("  %loss: f32[] = Scale(%a) {factor=2.0}\n"), "Scale / 12");
+  EXPECT_EQ(PartsAfter("  %ten: f32[] = Constant() {values=[10.0]}\n"
+                       "  %much: f32[] = Mul(%ten, %c)\n"
+                       "  %loss: f32[] = Sub(%a, %much)\n"),
+            "Sub / 12");
 }
 
 // Each sum adds up the one before with itself: every value is taken apart once.
