@@ -112,6 +112,7 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
                                            more ? report_text_cc::Percent(figures.hfu) : ""));
   }
   report_text_cc::PrintKernels(details.kernels, step_s);
+  if (!details.assumed.empty()) report_text_cc::PrintLine("assumed", details.assumed);
   report_text_cc::PrintLine("communication overhead",
                             report_text_cc::Percent(report.communication_overhead));
   const double exposed = step_s > 0 ? report.exposed_communication_s / step_s : 0;

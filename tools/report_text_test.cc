@@ -88,6 +88,17 @@ TEST(ReportLines, HaveAFigureEach) {
 )");
 }
 
+TEST(ReportLines, SayWhatPricesAssume) {
+  ReportDetails details = Bubbles();
+  details.kernels[0] = 0.5;
+  details.assumed = "rates of kernels";
+  const std::string lines = Lines(TwoReports(), details);
+  EXPECT_NE(lines.find("\n  kernels                  products 25.00 %"
+                       "\n  assumed                  rates of kernels\n"),
+            std::string::npos)
+      << lines;
+}
+
 TEST(ReportLines, SayWhereACostModelIsFasterThanTheDevice) {
   const auto line = [](double mfu) {
     testing::internal::CaptureStdout();

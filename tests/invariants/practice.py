@@ -13,7 +13,7 @@ from steps import FILES, Dice
 @law
 def utilization_is_told(programs: Programs, case: Case, dice: Dice) -> str | None:
     """Above the peak of a device there is a warning, whatever prices the kernels."""
-    asked = case.having(cost_model=dice.one("distir", "roofline"), memory_limit="none")
+    asked = case.having(cost_model=dice.one("distir", "roofline", "kernels"), memory_limit="none")
     answer = programs.ask(asked)
     line = re.search(r"model flops utilization.*", answer.text)
     warns = line is not None and "more than the device can do" in line[0]
