@@ -17,8 +17,9 @@ def utilization_is_told(programs: Programs, case: Case, dice: Dice) -> str | Non
     answer = programs.ask(asked)
     line = re.search(r"model flops utilization.*", answer.text)
     warns = line is not None and "more than the device can do" in line[0]
-    if answer.report["mfu"] > 1 and not warns:
-        return f"mfu is {answer.report['mfu']}, without a word"
+    most = max(answer.report["mfu"], answer.report["hfu"])
+    if most > 1 and not warns:
+        return f"{most} of the peak, without a word"
     return None
 
 
