@@ -91,6 +91,23 @@ def pattern_is_tried(programs: Programs, case: Case, dice: Dice) -> str | None:
 
 
 @law
+def none_is_as_good_as_any(programs: Programs, case: Case, dice: Dice) -> str | None:
+    """What is left open is no slower than any of the values that it has."""
+    hp, cp = (int(case.get(axis, "1")) for axis in ("hp", "cp"))
+    if max(hp, cp) == 1 or int(case.get("pp", "1")) > 1:
+        raise Passed("nothing is open, or stages are, too")
+    plain = {"sequence-parallel": None, "context-attention": None}
+    case = case.having(**plain, memory_limit="none", sharding=dice.one(None, "megatron"))
+    sequence = [f"sequence-parallel={value}" for value in (0, 1) if hp > 1]
+    ways = ("all-to-all", "all-gather", "ring") if cp > 1 else ()
+    flag = dice.one(*sequence, *(f"context-attention={way}" for way in ways))
+    free, said = programs.ask(case), programs.ask(case.having(**{flag: ""}))
+    if slower(free.step, said.step):
+        return compared(f"without --{flag}", free.step, said.step)
+    return None
+
+
+@law
 def experts_are_split_evenly(programs: Programs, case: Case, dice: Dice) -> str | None:
     """Each doubling of ep halves what a rank holds of the experts, of each of their matrices."""
     del dice

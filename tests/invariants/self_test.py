@@ -98,6 +98,7 @@ BROKEN = {
     "batch_is_for_dp": (GPT.having(hp=2), "--hp", SPLITS),
     "less_is_split_of_equals": (GPT, "--hp", FIRST),
     "pattern_is_tried": (GPT.having(hp=2), "--sharding megatron", FASTER),
+    "none_is_as_good_as_any": (GPT.having(hp=2, pp=None), "--sequence-parallel=", FASTER),
     "experts_are_split_evenly": (
         MOE, "--ep 2", 'report["devices"][0]["memory"]["parameters"] += 4',
     ),
