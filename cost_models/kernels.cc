@@ -59,8 +59,9 @@ class Kernels final : public OverLinks {
   std::string DoubtAbout(const cluster::Device& device) const override {
     const KernelRates& rates = KernelRatesOf(device.name);
     if (rates.measured) return "";
-    return absl::StrCat("cost model kernels: no kernel of ", device.name,
-                        " was measured; what it reaches is assumed, between A100, H100 and B200");
+    return absl::StrCat(
+        "rates of kernels, between those of A100, H100 and B200: none was measured on ",
+        device.name);
   }
 
  private:

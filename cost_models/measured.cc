@@ -58,16 +58,16 @@ class Measured final : public CostModel {
   explicit Measured(const MeasuredCurves& curves) : collectives_(curves) {}
 
   Duration Compute(const OpView& op, const cluster::Device& device) const override {
-    return roofline_->Compute(op, device);
+    return kernels_->Compute(op, device);
   }
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
                                 const cluster::Device& device) const override {
-    return roofline_->Fused(flops, bytes, device);
+    return kernels_->Fused(flops, bytes, device);
   }
 
   Duration Transfer(Bytes size, const cluster::PathInfo& path) const override {
-    return roofline_->Transfer(size, path);
+    return kernels_->Transfer(size, path);
   }
 
   Duration Collective(CollectiveKind kind, Bytes size, std::span<const DeviceId> group,
@@ -77,6 +77,14 @@ class Measured final : public CostModel {
 
   bool shares_links() const override { return true; }
 
+  double Straggling(const cluster::Device& device) const override {
+    return kernels_->Straggling(device);
+  }
+
+  std::string DoubtAbout(const cluster::Device& device) const override {
+    return kernels_->DoubtAbout(device);
+  }
+
   absl::StatusOr<ChosenCollective> Choose(const CollectiveRequest& request,
                                           const Topology& topology,
                                           const CollectiveChoice& choice) const override {
@@ -85,7 +93,7 @@ class Measured final : public CostModel {
 
  private:
   MeasuredCollectives collectives_;
-  std::unique_ptr<const CostModel> roofline_ = *MakeCostModel("roofline");
+  std::unique_ptr<const CostModel> kernels_ = *MakeCostModel("kernels");
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "cost_models/cost_model.h"
 #include "cost_models/measured_curves.h"
 
-// Collectives as they were measured; compute as the roofline has it.
+// Collectives as they were measured; compute as kernels reach it.
 //
 // A request takes the lines of the sweep that is nearest to it: of its kind (else of all-reduce,
 // else any), within a node or across as it is, and then of the nearest number of devices. From a

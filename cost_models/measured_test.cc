@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
 #include "cost_models/collectives/pricing.h"
+#include "cost_models/op_fixture_test_util.h"
+#include "ir/op_kind.h"
 
 namespace orrery::cost_models {
 namespace measured_test_cc {
@@ -142,7 +144,7 @@ TEST(ReadMeasuredCurves, TakesOnlyWhatIsAskedFor) {
               HasSubstr("nowhere.json"));
 }
 
-TEST(MeasuredCostModel, IsTheRooflineBesideCollectives) {
+TEST(MeasuredCostModel, IsWhatKernelsReachBesideCollectives) {
   const auto measured = MakeCostModel("measured:" + kFile + ",only=dgxc-h100");
   ASSERT_TRUE(measured.ok()) << measured.status();
   EXPECT_TRUE((*measured)->shares_links());
@@ -156,6 +158,16 @@ TEST(MeasuredCostModel, IsTheRooflineBesideCollectives) {
   EXPECT_EQ((*measured)->Plan(request, cluster.topology).time, time);
   const cluster::PathInfo path = {Bandwidth(1'000'000'000), Duration(7)};
   EXPECT_EQ((*measured)->Transfer(Bytes(1000), path), Duration(1'000'007));
+  const auto kernels = MakeCostModel("kernels").value();
+  const ir::TensorType f32 = Tensor({1024, 1024}, ir::DType::kF32);
+  const OpFixture product(ir::OpKind::kMatMul, {f32, f32});
+  for (const char* name : {"h100-80gb", "tpu-v4"}) {
+    const cluster::Device device = *cluster::FindDevice(name);
+    EXPECT_EQ((*measured)->Compute(product.view(), device),
+              kernels->Compute(product.view(), device));
+    EXPECT_EQ((*measured)->Straggling(device), kernels->Straggling(device));
+    EXPECT_EQ((*measured)->DoubtAbout(device), kernels->DoubtAbout(device));
+  }
   EXPECT_FALSE(MakeCostModel("measured:").ok());
   EXPECT_FALSE(MakeCostModel("measured:nowhere.json").ok());
 }

@@ -110,20 +110,23 @@ class Portfolio {
     return player_.weighs_stages() ? TryCuts() : absl::OkStatus();
   }
 
-  // All attentions; and with the fastest and the leanest what else can be done with the sequence.
+  // All attentions, and with each of them what else can be done with the sequence: the one that is
+  // the fastest with parts need not be that with the whole.
   absl::Status TryFrom(const ParallelPlan& plan, Way way) {
+    std::vector<Way> ways;
     for (const ContextAttention attention : FurtherAttentions(plan)) {
       way.attention = attention;
       ORRERY_RETURN_IF_ERROR(Try(way));
+      ways.push_back(way);
     }
     if (!of_.fastest.has_value()) return absl::OkStatus();
-    const Way fastest = of_.fastest->way, leanest = of_.leanest->way;
+    for (const Way& best : {of_.leanest->way, of_.fastest->way}) {
+      std::erase(ways, best);
+      ways.insert(ways.begin(), best);
+    }
     ORRERY_RETURN_IF_ERROR(FinishChoice(plan));
-    const std::vector<Way> further = FurtherSequences(plan, fastest);
-    const std::vector<Way> lean = FurtherSequences(plan, leanest);
-    for (size_t i = 0; i < further.size(); ++i) {
-      ORRERY_RETURN_IF_ERROR(Try(further[i]));
-      if (lean[i] != further[i]) ORRERY_RETURN_IF_ERROR(Try(lean[i]));
+    for (size_t i = 0; i < FurtherSequences(plan, way).size(); ++i) {
+      for (const Way& with : ways) ORRERY_RETURN_IF_ERROR(Try(FurtherSequences(plan, with)[i]));
       if (of_.fastest.has_value()) ORRERY_RETURN_IF_ERROR(FinishChoice(plan));
     }
     return absl::OkStatus();

@@ -15,6 +15,7 @@ absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting, const
   details.versions = VersionsOf(schedule, ShapeOf(schedule, plan), run);
   for (const transforms::SliceRange& slice : run.slices) details.slices.push_back(slice.rows);
   details.stages = SizesOf(run.pipelined);
+  details.assumed = setting.cost_model->DoubtAbout(setting.cluster.device);
   return details;
 }
 

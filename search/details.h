@@ -10,8 +10,9 @@
 namespace orrery::search {
 
 /// What a report of one candidate says beyond the figures of a search: where the bubble comes from,
-/// memory over time, and of an asynchronous schedule how stale the gradients of each stage are and
-/// how many versions of its weights are kept. An error where ScheduleOf has one.
+/// memory over time, what prices of the device only assume, and of an asynchronous schedule how
+/// stale the gradients of each stage are and how many versions of its weights are kept. An error
+/// where ScheduleOf has one.
 absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting, const ParallelPlan& plan,
                                                    const Run& run);
 

@@ -138,7 +138,7 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags) {
       "uniform:16@200Gbps; preset and nodes, dgx-a100:4; a topology, fat-tree:1024@50GB/s; or a "
       "cluster file; docs/clusters.md lists them all")(
       "cost-model", po::value(&flags.cost_model),
-      absl::StrCat(flags_cc::CostModelNames(), " [roofline]").c_str())(
+      absl::StrCat(flags_cc::CostModelNames(), " [", kDefaultCostModel, "]").c_str())(
       "preset", po::value(&flags.preset), PresetsHelp().c_str())(
       "memory-limit", po::value(&flags.memory_limit),
       "bytes a device, such as 40GB, or none [what the device has]")(
@@ -226,8 +226,8 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
         "--most-unfolded-tasks ", flags.most_unfolded_tasks, ": wanted at least 0 tasks"));
   }
   ORRERY_ASSIGN_OR_RETURN(setting.cluster, cluster::ParseCluster(flags.cluster));
-  ORRERY_ASSIGN_OR_RETURN(setting.cost_model,
-                          cost_models::MakeCostModel(flags_cc::Or(flags.cost_model, "roofline")));
+  ORRERY_ASSIGN_OR_RETURN(setting.cost_model, cost_models::MakeCostModel(flags_cc::Or(
+                                                  flags.cost_model, kDefaultCostModel)));
   setting.lowering.fold = !flags.no_fold;
   setting.lowering.most_unfolded_tasks = flags.most_unfolded_tasks;
   ORRERY_ASSIGN_OR_RETURN(setting.lowering.memory_limit, flags_cc::MemoryLimit(flags.memory_limit));
@@ -239,8 +239,6 @@ absl::StatusOr<search::Setting> MakeSetting(const ModelFlags& flags,
   importer::ImportNotes notes;
   ORRERY_ASSIGN_OR_RETURN(setting.step, LoadModel(flags, plan, &notes));
   setting.notes = {.warnings = WarningsOf(flags, notes), .batch_lost = std::move(notes.batch_lost)};
-  const std::string doubt = setting.cost_model->DoubtAbout(setting.cluster.device);
-  if (!doubt.empty()) setting.notes.warnings.push_back(absl::StrCat("warning: ", doubt));
   ORRERY_RETURN_IF_ERROR(MakeTrainingStep(flags, setting.step));
   setting.made_for = plan;
   setting.model_name = flags.model;

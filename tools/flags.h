@@ -27,6 +27,10 @@ inline constexpr int kDone = 0;
 inline constexpr int kBadInput = 1;
 inline constexpr int kWrongUsage = 2;
 
+/// The cost model of programs that price a step, where no flag and no preset names one: what
+/// machines reach, not what they promise (ADR 18).
+inline constexpr absl::string_view kDefaultCostModel = "kernels";
+
 /// The flags that every program with a model has beside those of plans, as they were given.
 /// So many fields: a flag each.
 struct ModelFlags {

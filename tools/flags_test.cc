@@ -215,7 +215,7 @@ TEST(ModelFlags, HelpNamesWhatThereIs) {
   for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
     EXPECT_THAT(help("cost-model"), HasSubstr(std::string(info->name)));
   }
-  EXPECT_THAT(help("cost-model"), HasSubstr(" or measured:FILE [roofline]"));
+  EXPECT_THAT(help("cost-model"), HasSubstr(" or measured:FILE [kernels]"));
 }
 
 TEST(ModelFlags, DefaultToNothingSaid) {

@@ -88,18 +88,32 @@ TEST(ReportLines, HaveAFigureEach) {
 )");
 }
 
+TEST(ReportLines, SayWhatPricesAssume) {
+  ReportDetails details = Bubbles();
+  details.kernels[0] = 0.5;
+  details.assumed = "rates of kernels";
+  const std::string lines = Lines(TwoReports(), details);
+  EXPECT_NE(lines.find("\n  kernels                  products 25.00 %"
+                       "\n  assumed                  rates of kernels\n"),
+            std::string::npos)
+      << lines;
+}
+
 TEST(ReportLines, SayWhereACostModelIsFasterThanTheDevice) {
-  const auto line = [](double mfu) {
+  const auto line = [](double mfu, double hfu = 0) {
     testing::internal::CaptureStdout();
-    PrintReportLines(TwoClasses(), TwoReports(), Bubbles(), {.mfu = mfu}, true);
+    PrintReportLines(TwoClasses(), TwoReports(), Bubbles(), {.mfu = mfu, .hfu = hfu}, true);
     const std::string lines = testing::internal::GetCapturedStdout();
     const size_t begin = lines.find("model flops utilization");
     return lines.substr(begin, lines.find('\n', begin) - begin);
   };
   EXPECT_EQ(line(1), "model flops utilization  100.00 %");
-  EXPECT_EQ(line(3.5),
-            "model flops utilization  350.00 %: more than the device can do; the cost model does "
-            "not keep to its peak");
+  const std::string told =
+      ": more than the device can do; the cost model does not keep to its peak, or keys that a "
+      "causal mask hides count";
+  EXPECT_EQ(line(3.5), "model flops utilization  350.00 %" + told);
+  EXPECT_EQ(line(0.9, 1.1),
+            "model flops utilization  90.00 %" + told + "; of hardware flops 110.00 %");
 }
 
 TEST(ReportLines, OfAModelTellHowWellItIsUsed) {

@@ -17,6 +17,8 @@ namespace orrery::lowering {
 ///
 /// Labels of runs go to `program`: "MatMul y … Add z", with the flops and bytes of all of it.
 ///
+/// Not for ranks that communication slows down: each kernel then ends at a whole picosecond.
+///
 /// Without `fuse` tasks stay, and TemplateTask::joins tells which are of one run.
 void FuseRuns(Stage& stage, bool fuse, simulator::Program& program);
 

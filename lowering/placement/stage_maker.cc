@@ -156,7 +156,10 @@ void StageMaker::MakeStage(int32_t s) {
   if (ahead) {
     stage.gathers = TakeGathers(parts.update, stage.forward.first.task_template, stage.update);
   }
-  if (!input_.options.blocking) FuseRuns(stage, input_.options.fuse_runs, program_);
+  // A run that communication slows down ends at a picosecond once, its kernels each.
+  if (!input_.options.blocking) {
+    FuseRuns(stage, input_.options.fuse_runs && !MaySlowDown(), program_);
+  }
 }
 
 // Backwards run in the opposite order: sums begin with the last slice.
@@ -227,6 +230,13 @@ Bytes StageMaker::CapacityOf(int32_t rank) const {
   if (!input_.options.device_memory) return limit;
   const Bytes memory = DeviceOf(rank).memory;
   return limit == Bytes(0) ? memory : std::min(limit, memory);
+}
+
+bool StageMaker::MaySlowDown() const {
+  for (int32_t kind = 0; kind < input_.cluster.kind_count(); ++kind) {
+    if (input_.cluster.kind(kind).communication_slowdown > 0) return true;
+  }
+  return false;
 }
 
 // As with durations, the slowest kind stands for all of a folded stage.

@@ -50,6 +50,7 @@ class StageMaker {
   void MakeActors(int32_t position);
   Bytes CapacityOf(int32_t rank) const;
   void SetLevels();
+  bool MaySlowDown() const;  // any kind of device
   double SlowDownOf(int32_t position, int32_t rank) const;
   void PriceTemplates();
   void TakeSlowest(PricedTemplate& priced) const;

@@ -44,6 +44,7 @@ struct ReportDetails {
   std::vector<int64_t> slices = {};    // positions of each, where microbatches are such
   std::vector<StageSize> stages = {};  // where there are several
   KernelSeconds kernels = {};          // of a steady state: none
+  std::string assumed = {};            // what prices of the device only assume; empty: nothing
 };
 
 /// The details of a run, with at most `points` moments of each rank's memory. `steady`: that of an

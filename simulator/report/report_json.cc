@@ -176,6 +176,7 @@ std::string ReportJson(const Program& program, const Report& report, const Model
     fields.emplace_back("weight_versions", report_json_cc::Versions(*details));
     fields.emplace_back("slices", absl::StrCat("[", absl::StrJoin(details->slices, ", "), "]"));
     fields.emplace_back("stages", report_json_cc::Stages(*details));
+    fields.emplace_back("assumed", JsonString(details->assumed));
   }
   std::string out;
   for (const auto& [name, value] : fields) {

@@ -73,6 +73,35 @@ TEST(Simulate, TakesWhatIsSaidBesideAPreset) {
               testing::HasSubstr("--layers-per-stage 2,2\n"));
 }
 
+// Without a word about it, prices are what kernels reach. That rates of a device are assumed is a
+// fact of the report, whoever asks for the cost model, and no warning.
+TEST(Simulate, PricesByWhatKernelsReach) {
+  Clear();
+  const std::string step = "--model gpt2-small --batch-size 8 --dtype bf16 --dp 2 --cluster ";
+  const std::string v100 = step + "uniform:2@200Gbps", h100 = step + "dgx-h100:1";
+  const auto report = [](const std::string& words) {
+    const Finished finished = Execute("simulate " + words + " --json r.json");
+    EXPECT_EQ(finished.code, 0) << words;
+    EXPECT_EQ(finished.err, "") << words;
+    json report = json::parse(Contents("r.json"));
+    const bool told = finished.out.find("\n  assumed   ") != std::string::npos;
+    EXPECT_EQ(told, report["assumed"] != "") << words;
+    report.erase("wall_time_s");
+    return report;
+  };
+  EXPECT_EQ(report(h100), report(h100 + " --cost-model kernels"));
+  EXPECT_GT(report(h100)["step_time_s"], report(h100 + " --cost-model roofline")["step_time_s"]);
+  EXPECT_EQ(report(h100)["assumed"], "");
+  const std::string assumed =
+      "rates of kernels, between those of A100, H100 and B200: none was measured on v100-32gb";
+  EXPECT_EQ(report(v100)["assumed"], assumed);
+  EXPECT_EQ(report(v100 + " --cost-model kernels")["assumed"], assumed);
+  EXPECT_EQ(report(v100 + " --cost-model roofline")["assumed"], "");
+  const Finished search = Execute("grid_search " + v100 + " --micro-batches 1");
+  EXPECT_EQ(search.err, "");
+  EXPECT_THAT(search.out, testing::HasSubstr("\nassumed: " + assumed + "\n"));
+}
+
 TEST(Simulate, WritesTheReportAsJson) {
   Clear();
   ASSERT_EQ(

@@ -141,9 +141,14 @@ def zero_saves_memory(programs: Programs, case: Case, dice: Dice) -> str | None:
     del dice
     if int(case.get("dp", "1")) == 1:
         raise Passed("nothing to share")
-    # Of the same shardings and stages: for another time another cut may be worth its memory.
+    # Of the same shardings and stages: for another time another cut, or another way to split the
+    # sequence, may be worth its memory.
     case = case.having(memory_limit="none", zero_group=None, sharding="megatron", offload=None,
-                       stages_by="layers")  # fmt: skip
+                       stages_by="layers", sequence_parallel=None)  # fmt: skip
+    if int(case.get("hp", "1")) > 1:
+        case = case.having(**{"sequence-parallel=0": ""})
+    if int(case.get("cp", "1")) > 1 and not case.get("context-attention"):
+        case = case.having(context_attention="all-gather")
     memory = []
     for stage in range(4):
         report = programs.ask(case.having(zero=stage)).report

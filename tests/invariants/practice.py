@@ -13,12 +13,13 @@ from steps import FILES, Dice
 @law
 def utilization_is_told(programs: Programs, case: Case, dice: Dice) -> str | None:
     """Above the peak of a device there is a warning, whatever prices the kernels."""
-    asked = case.having(cost_model=dice.one("distir", "roofline"), memory_limit="none")
+    asked = case.having(cost_model=dice.one("distir", "roofline", "kernels"), memory_limit="none")
     answer = programs.ask(asked)
     line = re.search(r"model flops utilization.*", answer.text)
     warns = line is not None and "more than the device can do" in line[0]
-    if answer.report["mfu"] > 1 and not warns:
-        return f"mfu is {answer.report['mfu']}, without a word"
+    most = max(answer.report["mfu"], answer.report["hfu"])
+    if most > 1 and not warns:
+        return f"{most} of the peak, without a word"
     return None
 
 
@@ -86,6 +87,23 @@ def pattern_is_tried(programs: Programs, case: Case, dice: Dice) -> str | None:
         return "does not fit by cost, and does by the pattern"
     if auto.fits == pattern.fits and slower(auto.step, pattern.step):
         return compared("by cost", auto.step, pattern.step)
+    return None
+
+
+@law
+def none_is_as_good_as_any(programs: Programs, case: Case, dice: Dice) -> str | None:
+    """What is left open is no slower than any of the values that it has."""
+    hp, cp = (int(case.get(axis, "1")) for axis in ("hp", "cp"))
+    if max(hp, cp) == 1 or int(case.get("pp", "1")) > 1:
+        raise Passed("nothing is open, or stages are, too")
+    plain = {"sequence-parallel": None, "context-attention": None}
+    case = case.having(**plain, memory_limit="none", sharding=dice.one(None, "megatron"))
+    sequence = [f"sequence-parallel={value}" for value in (0, 1) if hp > 1]
+    ways = ("all-to-all", "all-gather", "ring") if cp > 1 else ()
+    flag = dice.one(*sequence, *(f"context-attention={way}" for way in ways))
+    free, said = programs.ask(case), programs.ask(case.having(**{flag: ""}))
+    if slower(free.step, said.step):
+        return compared(f"without --{flag}", free.step, said.step)
     return None
 
 

@@ -108,6 +108,8 @@ absl::Status Search(const Flags& flags) {
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, search::ResultsJson(setting, results)));
   }
+  const std::string assumed = setting.cost_model->DoubtAbout(setting.cluster.device);
+  if (!assumed.empty()) std::cout << "\nassumed: " << assumed << "\n";
   const std::vector<const search::Result*> ranked = search::Ranked(results);
   if (ranked.empty()) {
     std::cout << "\n" << search::ClosestMisfit(settings.AsFunction(), results);

@@ -24,7 +24,7 @@ struct Flags {
   std::string data;
   std::string csv;
   std::string json;
-  std::string cost_model = "kernels";  // what machines reach
+  std::string cost_model = std::string(kDefaultCostModel);
 };
 
 // A report among the files to read would be read the next time.

@@ -59,7 +59,10 @@ class Chooser {
     if (choice_.by == StagesBy::kOps) ORRERY_RETURN_IF_ERROR(Add(ByCost(kCut), cuts));
     ORRERY_RETURN_IF_ERROR(Add(ByCost(kWhole), cuts));
     absl::StatusOr<std::vector<size_t>> layers = ByLayers();
-    if (layers.ok() && !Contains(cuts, *layers)) cuts.push_back(*std::move(layers));
+    if (layers.ok()) {
+      std::erase(cuts, *layers);  // what prices chose, too, is the last all the same
+      cuts.push_back(*std::move(layers));
+    }
     return cuts;
   }
 

@@ -22,7 +22,8 @@ absl::StatusOr<std::vector<size_t>> ChooseStages(const ir::Function& function,
 /// Where stages may begin, as StageChoice::positions, in each way that may be the fastest once it
 /// is played, as prices do not tell all that matters: beside what is weighed by cost, what needs
 /// less memory and about as much time, and what leaves less choice (whole layers, equally many),
-/// where it differs. One where nothing is weighed. Errors as of PlanStages.
+/// where it differs. Equally many layers are the last. One where nothing is weighed. Errors as of
+/// PlanStages.
 absl::StatusOr<std::vector<std::vector<size_t>>> CutsToTry(const ir::Function& function,
                                                            const StageOptions& options);
 

@@ -7,6 +7,7 @@
 #include "ir/models/mlp.h"
 #include "support/status.h"
 #include "transforms/sharding/model_step_test_util.h"
+#include "transforms/stages/choose_stages.h"
 #include "transforms/stages/layer_prices.h"
 #include "transforms/stages/stage_plan.h"
 
@@ -135,6 +136,30 @@ TEST(StageChoice, KeepsToMemory) {
   EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.3.ln_1 h.5.ln_1");
   cost.memory_limit = Bytes(1);
   EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.2.ln_1 h.4.ln_1");
+}
+
+// Whoever plays them all takes nothing slower than the last: that must be equally many layers where
+// prices have chosen these, too.
+TEST(CutsToTry, EndWithEquallyManyLayers) {
+  const PipelineSchedule& gpipe = *FindSchedule("gpipe").value();
+  int32_t several = 0;
+  for (const char* vocab : {",vocab=32", ",vocab=128", ",vocab=512", ",vocab=2048"}) {
+    const ir::Function step = Gpt(vocab);
+    for (const int32_t microbatches : {1, 4, 16}) {
+      ScheduledRanks ranks{.shape = gpipe.ShapeOf(2, microbatches)};
+      ranks.orders = gpipe.orders(ranks.shape);
+      for (const StagesBy by : {StagesBy::kCost, StagesBy::kOps}) {
+        const StageChoice choice{.by = by, .schedule = &ranks, .in_flight = {4, 1}};
+        const auto cuts = CutsToTry(step, {.stages = 2, .choice = choice}).value();
+        const auto layers =
+            CutsToTry(step, {.stages = 2, .choice = {.by = StagesBy::kLayers}}).value();
+        EXPECT_EQ(cuts.back(), layers.back()) << vocab << " " << microbatches;
+        EXPECT_EQ(std::ranges::count(cuts, cuts.back()), 1);
+        several += cuts.size() == 2 ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(several, 0);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ absl::Status Experiment() {
   ORRERY_RETURN_IF_ERROR(transforms::MakeTrainingStep(step, {.optimizer = "sgd"}));
   ORRERY_ASSIGN_OR_RETURN(const cluster::Cluster cluster,
                           cluster::ParseCluster("uniform:8@200Gbps"));
-  ORRERY_ASSIGN_OR_RETURN(const auto cost_model, cost_models::MakeCostModel("roofline"));
+  ORRERY_ASSIGN_OR_RETURN(const auto cost_model, cost_models::MakeCostModel("kernels"));
   ORRERY_ASSIGN_OR_RETURN(const auto* schedule, transforms::FindSchedule("1f1b"));
   ORRERY_ASSIGN_OR_RETURN(
       const transforms::PipelinedStep pipelined,
