@@ -94,7 +94,8 @@ bool IsOfGatedFamily(const std::string& name) {
 
 void ReadModel(const Json& model, MeasuredStep& step) {
   const std::string mlp = absl::AsciiStrToLower(Text(model, "mlp"));
-  const bool gated = mlp == "swiglu" || (mlp.empty() && IsOfGatedFamily(Text(model, "name")));
+  const bool gated =
+      absl::StartsWith(mlp, "swiglu") || (mlp.empty() && IsOfGatedFamily(Text(model, "name")));
   step.model = {.layers = Whole(model, "layers"),
                 .hidden = Whole(model, "hidden"),
                 .heads = Whole(model, "heads"),
@@ -114,6 +115,14 @@ void ReadModel(const Json& model, MeasuredStep& step) {
                 .rope_dim = Whole(model, "qk_rope_head_dim"),
                 .v_dim = Whole(model, "v_head_dim"),
                 .swiglu = gated || Truth(model, "swiglu")};
+}
+
+// "FSDP2 (ZeRO-3)", "FSDP2 (reshard not stated)"
+int64_t ZeroOf(const std::string& text) {
+  for (const int64_t stage : {1, 2, 3}) {
+    if (absl::StrContains(text, absl::StrCat("ZeRO-", stage))) return stage;
+  }
+  return absl::StrContains(text, "FSDP") ? 3 : 0;
 }
 
 // What a file says of all its rows.
@@ -142,12 +151,12 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   step.cp = Whole(par, "cp");
   step.ep = Whole(par, "ep");
   step.chunks = Whole(par, "vp");
-  step.zero = Whole(par, "zero");
+  step.zero = Field(par, "zero").is_string() ? ZeroOf(Text(par, "zero")) : Whole(par, "zero");
   step.context = Text(par, "cp_comm");
   if (Field(par, "sequence_parallel").is_boolean()) {
     step.sequence_parallel = Truth(par, "sequence_parallel");
   }
-  step.task = Text(row, "task");
+  step.task = absl::StrCat(Text(row, "task"), " ", Text(Field(row, "model"), "name"));
   step.global_batch = Whole(batch, "global_batch");
   step.micro_batch = Whole(batch, "micro_batch");
   step.microbatches = Whole(batch, "num_microbatches");

@@ -64,8 +64,27 @@ TEST(MeasuredSteps, HaveEveryFieldInItsPlace) {
 
 TEST(MeasuredSteps, AreOfSwigluByEitherField) {
   EXPECT_TRUE(Read(R"("model": {"mlp": "SwiGLU"})").model.swiglu);
+  EXPECT_TRUE(Read(R"("model": {"mlp": "swiglu with bias"})").model.swiglu);
   EXPECT_TRUE(Read(R"("model": {"swiglu": true})").model.swiglu);
   EXPECT_FALSE(Read(R"("model": {"mlp": "gelu", "swiglu": 1})").model.swiglu);
+}
+
+// A stage of ZeRO as a number or in words, and how attention gets by with long sequences.
+TEST(MeasuredSteps, SayHowStateIsShared) {
+  const auto zero = [](const std::string& value) {
+    return Read(absl::StrCat(R"("par": {"zero": )", value, "}")).zero;
+  };
+  EXPECT_EQ(zero("2"), 2);
+  EXPECT_EQ(zero("\"FSDP2 (ZeRO-2: no reshard after forward)\""), 2);
+  EXPECT_EQ(zero("\"FSDP2 (ZeRO-3)\""), 3);
+  EXPECT_EQ(zero("\"FSDP2 (reshard not stated)\""), 3);
+  EXPECT_EQ(zero("\"none\""), 0);
+  const MeasuredStep step = Read(R"("par": {"cp_comm": "a2a"}, "hw": {"inter": "4x 100 Gb/s"},
+                                    "model": {"name": "Llama 3 8B LoRA"}, "task": "SFT")");
+  EXPECT_EQ(step.context, "a2a");
+  EXPECT_EQ(step.fabric, "4x 100 Gb/s");
+  EXPECT_EQ(step.task, "SFT Llama 3 8B LoRA");
+  EXPECT_EQ(Read(R"("measured": {"peak_alloc_gib": 2})").bytes, 2.0 * (1 << 30));
 }
 
 // What was measured comes before what was derived.

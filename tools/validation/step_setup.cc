@@ -28,6 +28,7 @@ std::string StackOf(const MeasuredStep& step) {
   constexpr std::pair<absl::string_view, absl::string_view> kSoftware[] = {
       {"torchtitan", "torchtitan"},
       {"sc21", "megatron-2021"},
+      {"automodel", "nemo"},
       {"bloom", "deepspeed"},
       {"foundry", "fsdp"},
       {"nemo", "nemo"},
@@ -164,7 +165,7 @@ absl::StatusOr<std::vector<transforms::ShardingPin>> Pins(const MeasuredStep& st
 // Of torchtitan's plan no more is known than what it splits; others are Megatron's pattern.
 absl::Status SetTensorParallelism(const MeasuredStep& step, absl::string_view stack,
                                   transforms::ParallelPlan& plan) {
-  if (IsTorchtitan(stack)) {
+  if (IsTorchtitan(stack) && plan.hp > 1) {
     ORRERY_ASSIGN_OR_RETURN(plan.pins, Pins(step));
     return absl::OkStatus();
   }

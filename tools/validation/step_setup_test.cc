@@ -60,6 +60,7 @@ TEST(StepSetup, KnowsSoftwareByTheSource) {
   compiled.flags = "2d + torch.compile";
   EXPECT_EQ(SetupOf(compiled)->stack, "torchtitan-compile");
   EXPECT_EQ(stack("01_megatron_sc21"), "megatron-2021");
+  EXPECT_EQ(stack("20_automodel_moe"), "nemo");
   EXPECT_EQ(stack("06c_bloom_sweep"), "deepspeed");
   EXPECT_EQ(stack("mosaic_foundry"), "fsdp");
   EXPECT_EQ(stack("07b_vtrain_single_node"), "megatron-deepspeed");
@@ -67,6 +68,29 @@ TEST(StepSetup, KnowsSoftwareByTheSource) {
     EXPECT_EQ(stack(source), "nemo");
   }
   EXPECT_EQ(stack(""), "megatron");
+}
+
+// Along ep as along hp: experts are not gathered to the tokens.
+TEST(StepSetup, SplitsExpertsByThePattern) {
+  MeasuredStep row = Row();
+  row.model.experts = 8;
+  row.ep = 4;
+  row.dp = 16;
+  EXPECT_EQ(PlanOf(row).sharding, transforms::ShardingMethod::kMegatron);
+  row.ep = 1;
+  EXPECT_NE(PlanOf(row).sharding, transforms::ShardingMethod::kMegatron);
+}
+
+TEST(StepSetup, SharesStateOverContextRanks) {
+  MeasuredStep row = Row();
+  row.zero = 1;
+  row.dp = 1;
+  row.cp = 16;
+  row.context = "p2p";
+  EXPECT_EQ(PlanOf(row).zero, 1);
+  EXPECT_EQ(PlanOf(row).context_attention, transforms::ContextAttention::kRing);
+  row.context = "a2a";
+  EXPECT_EQ(PlanOf(row).context_attention, transforms::ContextAttention::kAllToAll);
 }
 
 TEST(StepSetup, PadsVocabulariesAsMegatronDoes) {
@@ -273,7 +297,7 @@ TEST(StepSetup, OrdersPipelinesByTheirName) {
   EXPECT_EQ(schedule("1F1B", 2, "paper"), "interleaved 2");
   EXPECT_EQ(schedule("1F1B-I", 4, "paper"), "interleaved 4");
   EXPECT_EQ(schedule("Interleaved", 1, "torchtitan"), "interleaved 2");
-  EXPECT_EQ(schedule("Interleaved", 0, "paper"), "interleaved 5");  // (8 + 1) / 2 + 1
+  EXPECT_EQ(schedule("Interleaved", 0, "paper"), "interleaved 5");  // a layer less at both ends
   EXPECT_EQ(schedule("GPipe", 2, "paper"), "gpipe 0");
   MeasuredStep row = Row();
   row.schedule = "abacus";

@@ -99,10 +99,25 @@ TEST(Recompute, KeepsInputsOfLayers) {
 )");
 }
 
-// As checkpoints of Megatron do: also what only the next layer reads, which has been kept.
+// As checkpoints of Megatron do: also what no gradient reads, but for the end of a layer, which has
+// been kept.
 TEST(Recompute, OfWholeLayersRunsAllOfThem) {
   EXPECT_THAT(Recomputed(kResidual, "full", /*whole=*/true), testing::EndsWith(R"(
+  return %dy1: saved, %y0: saved, %l: loss
+  %f0: f32[2,2,8] = Reshape(%y0) {shape=[2, 2, 8]}
+  %v0: f32[4,8] = Reshape(%f0) {shape=[4, 8]}
   %p1: f32[4,8] = MatMul(%v0, %w1)
+  %g1: f32[4,8] = Gelu(%p1)
+  Drop(%g1)
+  %dp1: f32[4,8] = UnaryGrad(%p1, %dy1) {of="Gelu"}
+  %dv0: f32[4,8], %dw1: f32[8,8] = MatMulGrad(%v0, %w1, %dp1)
+  %dy0: f32[4,8] = Add(%dy1, %dv0)
+  %p0: f32[4,8] = MatMul(%x, %w0)
+  %g0: f32[4,8] = Gelu(%p0)
+  Drop(%g0)
+  %dp0: f32[4,8] = UnaryGrad(%p0, %dy0) {of="Gelu"}
+  %dw0: f32[8,8] = MatMulWeightGrad(%x, %dp0)
+  return %dw1: saved, %dw0: saved
 )"));
 }
 

@@ -42,7 +42,7 @@ class StageParts {
     for (const absl::string_view line : absl::StrSplit(ir::Print(function), '\n')) {
       if (absl::StartsWith(line, "  ") &&
           (absl::StrContains(line, " = ") || absl::StrContains(line, "return") ||
-           absl::StrContains(line, "Send("))) {
+           absl::StrContains(line, "Send(") || absl::StrContains(line, "Drop("))) {
         absl::StrAppend(&text, line, "\n");
       }
     }
