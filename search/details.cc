@@ -1,11 +1,30 @@
 #include "search/details.h"
 
 #include <set>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "support/status.h"
 #include "transforms/schedules/orders.h"
 
 namespace orrery::search {
+namespace details_cc {
+namespace {
+
+// What the figures of a device do not say of this plan; empty: nothing is assumed.
+std::string AssumedOf(const Setting& setting, const ParallelPlan& plan) {
+  const cluster::Device& device = setting.cluster.device;
+  std::string assumed = setting.cost_model->DoubtAbout(device);
+  const bool narrow = plan.mixes_fp8() || transforms::TensorDType(plan.dtype) == ir::DType::kF8;
+  if (narrow && device.fp8 <= device.fp16) {
+    absl::StrAppend(&assumed, assumed.empty() ? "" : "; ", device.name,
+                    " has no products of 8 bits: they take as long as those of 16");
+  }
+  return assumed;
+}
+
+}  // namespace
+}  // namespace details_cc
 
 absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting, const ParallelPlan& plan,
                                                    const Run& run) {
@@ -15,7 +34,7 @@ absl::StatusOr<simulator::ReportDetails> DetailsOf(const Setting& setting, const
   details.versions = VersionsOf(schedule, ShapeOf(schedule, plan), run);
   for (const transforms::SliceRange& slice : run.slices) details.slices.push_back(slice.rows);
   details.stages = SizesOf(run.pipelined);
-  details.assumed = setting.cost_model->DoubtAbout(setting.cluster.device);
+  details.assumed = details_cc::AssumedOf(setting, plan);
   return details;
 }
 
