@@ -88,6 +88,9 @@ TEST(ClusterPresets, TakeBoards) {
       4);
   EXPECT_EQ(ErrorOf("dgx-a100:2,boards=2"),
             "`cluster` 'dgx-a100:2,boards=2': got a bridge of 0 bytes/s; wanted a positive rate");
+  EXPECT_EQ(ErrorOf("dgx-a100:2,bridge=1GB/s"),
+            "`cluster` 'dgx-a100:2,bridge=1GB/s': got a bridge where nodes are one board; wanted "
+            "how many they have, or no bridge");
   EXPECT_EQ(ErrorOf("dgx-a100:2,boards=3,bridge=1GB/s"),
             "`cluster` 'dgx-a100:2,boards=3,bridge=1GB/s': got 3 boards for 8 devices; wanted as "
             "many devices on each");

@@ -54,6 +54,16 @@ std::optional<Duration> CostModel::Fused(Flops, Bytes, const cluster::Device&) c
 
 std::string CostModel::DoubtAbout(const cluster::Device&) const { return ""; }
 
+std::string DoubtAbout(const CostModel& cost_model, const cluster::Cluster& cluster) {
+  std::vector<std::string> doubts;
+  for (int32_t kind = 0; kind < cluster.kind_count(); ++kind) {
+    std::string doubt = cost_model.DoubtAbout(cluster.kind(kind));
+    const bool known = std::ranges::find(doubts, doubt) != doubts.end();
+    if (!doubt.empty() && !known) doubts.push_back(std::move(doubt));
+  }
+  return absl::StrJoin(doubts, "; ");
+}
+
 absl::StatusOr<ChosenCollective> CostModel::Choose(const CollectiveRequest& request,
                                                    const cluster::Topology& topology,
                                                    const CollectiveChoice& choice) const {

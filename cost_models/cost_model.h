@@ -97,6 +97,9 @@ class CostModel {
   virtual bool copies_everything() const { return false; }
 };
 
+/// The same of all kinds of device of a cluster, each once.
+std::string DoubtAbout(const CostModel& cost_model, const cluster::Cluster& cluster);
+
 /// The one record of a cost model. All that a new one needs, besides its line in cost_models.def.
 struct CostModelInfo {
   absl::string_view name;     // as on the command line

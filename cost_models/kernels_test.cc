@@ -108,6 +108,11 @@ TEST(Kernels, SayWhereTheyOnlyAssume) {
   EXPECT_EQ(kernels->DoubtAbout(H100()), "");
   EXPECT_NE(kernels->DoubtAbout(*cluster::FindDevice("tpu-v4")), "");
   EXPECT_EQ((*MakeCostModel("roofline"))->DoubtAbout(*cluster::FindDevice("tpu-v4")), "");
+  cluster::Cluster cluster;
+  cluster.device = H100();
+  EXPECT_EQ(DoubtAbout(*kernels, cluster), "");
+  cluster.other_kinds = {*cluster::FindDevice("tpu-v4"), *cluster::FindDevice("tpu-v4")};
+  EXPECT_EQ(DoubtAbout(*kernels, cluster), kernels->DoubtAbout(*cluster::FindDevice("tpu-v4")));
 }
 
 TEST(Kernels, AreNeverFasterThanTheDataSheet) {

@@ -13,8 +13,8 @@ namespace {
 
 // What the figures of a device do not say of this plan; empty: nothing is assumed.
 std::string AssumedOf(const Setting& setting, const ParallelPlan& plan) {
+  std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
   const cluster::Device& device = setting.cluster.device;
-  std::string assumed = setting.cost_model->DoubtAbout(device);
   const bool narrow = plan.mixes_fp8() || transforms::TensorDType(plan.dtype) == ir::DType::kF8;
   if (narrow && device.fp8 <= device.fp16) {
     absl::StrAppend(&assumed, assumed.empty() ? "" : "; ", device.name,

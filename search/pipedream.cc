@@ -27,11 +27,13 @@ std::vector<PipeDreamLevel> LevelsOf(const cluster::Topology& topology) {
   const auto rate = [&](int32_t to) {
     return static_cast<double>(topology.Path(DeviceId(0), DeviceId(to)).rate.bytes_per_second());
   };
+  // In a node of several boards the way from the first device to the last.
+  const int32_t far = shape.boards_per_node > 1 ? in_node - 1 : 1;
   if (in_node <= 1 || in_node >= devices || devices % in_node != 0) {
-    return {{.members = devices, .bytes_per_second = rate(1)}};
+    return {{.members = devices, .bytes_per_second = rate(far)}};
   }
   const int32_t nics = shape.nics_per_node == 0 ? in_node : shape.nics_per_node;
-  return {{.members = in_node, .bytes_per_second = rate(1)},
+  return {{.members = in_node, .bytes_per_second = rate(far)},
           {.members = devices / in_node, .bytes_per_second = rate(in_node) * nics}};
 }
 

@@ -59,7 +59,10 @@ absl::Status CheckBoards(const TopologyShape& shape) {
                                                    shape.devices_per_node,
                                                    " devices; wanted as many devices on each"));
   }
-  return HasBoards(shape) ? CheckRate("bridge", shape.bridge) : absl::OkStatus();
+  if (HasBoards(shape)) return CheckRate("bridge", shape.bridge);
+  if (shape.bridge.rate == Bandwidth(0)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "got a bridge where nodes are one board; wanted how many they have, or no bridge");
 }
 
 absl::Status Check(const TopologyShape& shape) {

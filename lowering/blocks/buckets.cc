@@ -102,7 +102,10 @@ class BucketForming {
   }
 
   bool IsLate(const TemplateTask& task) const {
-    return task.stream == simulator::StreamKind::kHorizontal ||
+    // Over hp, on a stream of its own or among the kernels.
+    const bool horizontal = task.stream == simulator::StreamKind::kHorizontal ||
+                            task.stream == simulator::StreamKind::kCompute;
+    return horizontal ||
            std::ranges::any_of(update_.DependenciesOf(task), [&](const TemplateDependency& on) {
              return !on.external && buckets_[bucket_of_[static_cast<size_t>(on.index)]].late;
            });

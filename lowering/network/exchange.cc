@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 
 namespace orrery::lowering {
@@ -58,6 +59,19 @@ Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rou
                                      volumes.end());
   }
   return exchange;
+}
+
+bool GroupsCrowdBridges(const Exchange& exchange, const LinkClasses& classes,
+                        const cluster::Topology& topology) {
+  if (topology.shape().boards_per_node <= 1) return false;
+  absl::flat_hash_map<cluster::LinkNumber, int32_t> groups;
+  for (const cost_models::RoundsCost& cost : exchange.alone) {
+    for (const cost_models::LinkVolume& volume : cost.volumes) ++groups[volume.link];
+  }
+  return std::any_of(groups.begin(), groups.end(), [&](const auto& link_groups) {
+    const int32_t of = classes.class_of.at(link_groups.first);
+    return link_groups.second > 1 && classes.classes[static_cast<size_t>(of)].shared;
+  });
 }
 
 double LoadInStep(const Exchange& exchange, Bytes size,

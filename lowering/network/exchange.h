@@ -7,6 +7,7 @@
 #include "cluster/topology.h"
 #include "cost_models/collectives/pricing.h"
 #include "cost_models/collectives/rounds.h"
+#include "lowering/network/link_classes.h"
 #include "support/units.h"
 
 namespace orrery::lowering {
@@ -30,6 +31,11 @@ struct Exchange {
 /// The exchange of `groups`, which all carry out `rounds` as a collective that starts in step.
 Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rounds& rounds,
                       const cluster::Topology& topology);
+
+/// Whether nodes have boards, and several of the groups are on one link with other traffic. Each of
+/// them has a share of such a link; one that stood for all would have one share of it.
+bool GroupsCrowdBridges(const Exchange& exchange, const LinkClasses& classes,
+                        const cluster::Topology& topology);
 
 /// All groups in step, round by round, take longer than what links carry in all rounds says where
 /// rounds load links that others leave idle. This is by how much more a group loads links for as

@@ -233,6 +233,7 @@ Bytes StageMaker::CapacityOf(int32_t rank) const {
 }
 
 bool StageMaker::MaySlowDown() const {
+  if (input_.options.kernels.slowdown > 0) return true;
   for (int32_t kind = 0; kind < input_.cluster.kind_count(); ++kind) {
     if (input_.cluster.kind(kind).communication_slowdown > 0) return true;
   }

@@ -108,7 +108,7 @@ absl::Status Search(const Flags& flags) {
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, search::ResultsJson(setting, results)));
   }
-  const std::string assumed = setting.cost_model->DoubtAbout(setting.cluster.device);
+  const std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
   if (!assumed.empty()) std::cout << "\nassumed: " << assumed << "\n";
   const std::vector<const search::Result*> ranked = search::Ranked(results);
   if (ranked.empty()) {

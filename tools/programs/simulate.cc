@@ -88,7 +88,7 @@ absl::Status PrintPlan(const Flags& flags, const search::Setting& setting, int64
   ORRERY_ASSIGN_OR_RETURN(const search::PipeDreamStages stages,
                           search::PlanPipeDream(setting, microbatches));
   std::cout << search::PipeDreamText(stages);
-  const std::string assumed = setting.cost_model->DoubtAbout(setting.cluster.device);
+  const std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
   if (!assumed.empty()) std::cout << "assumed: " << assumed << "\n";
   return absl::OkStatus();
 }

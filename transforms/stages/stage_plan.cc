@@ -103,7 +103,7 @@ class StagePlanner {
       int32_t stage = kNowhere;
       for (const ValueId operand : function_.operands(op)) stage = std::max(stage, at_[operand]);
       const bool seeds = function_.info(op).seeds_backward;
-      if (seeds || stage == kNowhere || cuts_.chain.read_forward[function_.result(op)] != 0) {
+      if (seeds || stage == kNowhere || cuts_.chain.read_forward[op] != 0) {
         stage = std::max(stage, cut);
       }
       Assign(op, stage);

@@ -132,6 +132,31 @@ TEST(PlanStages, MakesGradientsNoEarlierThanTheyAreRead) {
             "dg backward1\ndg.view backward1\ndw1 backward1\ndw0 backward0");
 }
 
+// Forward reads the second result of %v alone: it is behind the cut all the same.
+TEST(PlanStages, CutsBeforeAnOpOfWhichTheSecondResultIsRead) {
+  const ir::Function step = ir::ParseFunction(R"(func @route (
+  %x: f32[8,4] data,
+  %z: f32[8,1] data,
+  %w0: f32[4,4] parameter,
+  %w1: f32[1,1] parameter
+) {
+  %f: f32[8,4] = MatMul(%x, %w0)
+  %v: f32[8,1], %i: i64[8,1] = TopK(%f) {axis=1, k=1, largest=1, sorted=1}
+  %c: f32[8,1] = Cast(%i) {to="f32"}
+  %y: f32[8,1] = MatMul(%c, %w1)
+  %l: f32[8,1] = Loss(%y, %z) {batch=8}
+  %dy: f32[8,1] = LossGrad(%y, %z) {batch=8}
+  %dw1: f32[1,1] = MatMul(%c, %dy) {transpose_x=1}
+  return %l: loss, %dw1: gradient(%w1)
+}
+)")
+                                .value();
+  const auto plan = PlanStages(step, {.stages = 2, .choice = {.split_at = "^v$"}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->stage[step.order()[0]], 0);
+  EXPECT_EQ(plan->stage[step.order()[1]], 1);
+}
+
 // Where the maxima were, which only backward reads, is looked up on the stage that has them.
 TEST(PlanStages, MakesWhatBackwardReadsWhereItStands) {
   EXPECT_EQ(PlanText(ir::ParseFunction(R"(func @maxima (

@@ -204,20 +204,23 @@ std::vector<StageUnit> Layers(const Function& function, const ForwardChain& chai
   return units;
 }
 
-IdTable<ir::ValueId, char> FindReadForward(const ir::Function& function,
-                                           const IdTable<ir::OpId, StepPhase>& phase) {
+IdTable<ir::OpId, char> FindReadForward(const ir::Function& function,
+                                        const IdTable<ir::OpId, StepPhase>& phase) {
+  IdTable<ir::OpId, char> found(function.op_limit(), 0);
   IdTable<ir::ValueId, char> read(function.value_limit(), 0);
   for (const ir::Output& output : function.outputs()) read[output.value] = 1;
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
     if (phase[*op] != StepPhase::kForward) continue;
-    bool reads = function.info(*op).seeds_backward;
+    bool is_read = false;
     for (int32_t i = 0; i < function.result_count(*op); ++i) {
-      reads = reads || read[function.result(*op, i)] != 0;
+      is_read = is_read || read[function.result(*op, i)] != 0;
     }
+    found[*op] = is_read ? 1 : 0;
+    const bool reads = is_read || function.info(*op).seeds_backward;
     for (const ir::ValueId operand : function.operands(*op)) read[operand] |= reads ? 1 : 0;
   }
-  return read;
+  return found;
 }
 
 }  // namespace

@@ -17,9 +17,9 @@ struct ForwardChain {
   std::vector<ir::OpId> ops;             // in order
   IdTable<ir::ValueId, char> from_data;  // of all values: depends on a data input
   std::vector<size_t> products;          // positions of matrix products with a parameter
-  // Of all values: forward reads it, or it is returned. What backward alone reads, such as where a
-  // maximum was, no stage behind waits for.
-  IdTable<ir::ValueId, char> read_forward;
+  // Of forward's ops: forward reads something that it makes, or returns it. What backward alone
+  // reads, such as where a maximum was, no stage behind waits for.
+  IdTable<ir::OpId, char> read_forward;
 };
 
 ForwardChain FindChain(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase);
