@@ -32,6 +32,14 @@ bool AreApart(const std::vector<RoundsCost>& costs) {
   return links.size() == volumes;
 }
 
+absl::flat_hash_map<cluster::LinkNumber, int32_t> GroupsByLink(const Exchange& exchange) {
+  absl::flat_hash_map<cluster::LinkNumber, int32_t> groups;
+  for (const RoundsCost& cost : exchange.alone) {
+    for (const cost_models::LinkVolume& volume : cost.volumes) ++groups[volume.link];
+  }
+  return groups;
+}
+
 }  // namespace
 }  // namespace exchange_cc
 
@@ -45,7 +53,9 @@ Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rou
   }
   if (!exchange.alike || !exchange_cc::AreApart(exchange.alone)) {
     exchange.together = CostOf(topology, spans, rounds);
+    const auto on_link = exchange_cc::GroupsByLink(exchange);
     for (const cost_models::LinkVolume& volume : exchange.together.volumes) {
+      if (on_link.at(volume.link) == 1) continue;
       const double seconds =
           static_cast<double>(volume.parts) / static_cast<double>(volume.rate.bytes_per_second());
       exchange.busiest_s_a_part = std::max(exchange.busiest_s_a_part, seconds);
@@ -61,16 +71,11 @@ Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rou
   return exchange;
 }
 
-bool GroupsCrowdBridges(const Exchange& exchange, const LinkClasses& classes,
-                        const cluster::Topology& topology) {
+bool GroupsCrowdBridges(const Exchange& exchange, const cluster::Topology& topology) {
   if (topology.shape().boards_per_node <= 1) return false;
-  absl::flat_hash_map<cluster::LinkNumber, int32_t> groups;
-  for (const cost_models::RoundsCost& cost : exchange.alone) {
-    for (const cost_models::LinkVolume& volume : cost.volumes) ++groups[volume.link];
-  }
+  const auto groups = exchange_cc::GroupsByLink(exchange);
   return std::any_of(groups.begin(), groups.end(), [&](const auto& link_groups) {
-    const int32_t of = classes.class_of.at(link_groups.first);
-    return link_groups.second > 1 && classes.classes[static_cast<size_t>(of)].shared;
+    return link_groups.second > 1 && topology.LinkAt(link_groups.first).kind == "bridge";
   });
 }
 

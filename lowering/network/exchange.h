@@ -7,7 +7,6 @@
 #include "cluster/topology.h"
 #include "cost_models/collectives/pricing.h"
 #include "cost_models/collectives/rounds.h"
-#include "lowering/network/link_classes.h"
 #include "support/units.h"
 
 namespace orrery::lowering {
@@ -23,8 +22,8 @@ struct Exchange {
   /// Whether all groups pay the same by themselves; whether they do together, the links tell that
   /// they share (link_classes.h). `together` is of the slowest.
   bool alike = true;
-  /// Seconds that the busiest link needs for all that a part of each group puts on it, whatever the
-  /// round; 0 where groups share none.
+  /// Seconds that the busiest link of several groups needs for all that a part of each puts on it,
+  /// whatever the round; 0 where groups share none.
   double busiest_s_a_part = 0;
 };
 
@@ -32,10 +31,9 @@ struct Exchange {
 Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rounds& rounds,
                       const cluster::Topology& topology);
 
-/// Whether nodes have boards, and several of the groups are on one link with other traffic. Each of
-/// them has a share of such a link; one that stood for all would have one share of it.
-bool GroupsCrowdBridges(const Exchange& exchange, const LinkClasses& classes,
-                        const cluster::Topology& topology);
+/// Whether several of the groups are on one bridge between boards of a node, beside links that they
+/// have to themselves: each has a share of the bridge, and one that stood for all would have one.
+bool GroupsCrowdBridges(const Exchange& exchange, const cluster::Topology& topology);
 
 /// All groups in step, round by round, take longer than what links carry in all rounds says where
 /// rounds load links that others leave idle. This is by how much more a group loads links for as

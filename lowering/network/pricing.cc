@@ -250,7 +250,7 @@ bool Pricing::AllGroupsAlike() {
   FindExchanges(/*fold=*/true);
   for (size_t e = 0; e < exchanges_.size(); ++e) {
     if (!exchanges_[e].exchange.alike || !GroupsSeeTheSame(static_cast<int32_t>(e))) return false;
-    if (GroupsCrowdBridges(exchanges_[e].exchange, classes_, topology_)) return false;
+    if (GroupsCrowdBridges(exchanges_[e].exchange, topology_)) return false;
   }
   return true;
 }

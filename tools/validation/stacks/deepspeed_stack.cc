@@ -7,11 +7,12 @@
 //
 // Bytes that kernels move besides what ops must: of each microbatch's gradients 16, fitted on the
 // rows of BLOOM's sweep that are not kept back. Of those the bf16 optimizer's sum in fp32 is 12
-// (update_hp_grads: a copy, 2 + 4, and the sum, 12, where the op has 6). Updates
-// of bf16: norm (4), clipping (8), Adam and the copy (34, where the op has 30), zeroing (4); of
-// fp16: a flat copy (4) and one in fp32 (6), whether they overflow (2), the norm (2), unscaling and
-// clipping (8), Adam and the copy (34). The loss is Megatron's, and its fused attention
-// FlashAttention 1.
+// (update_hp_grads: a copy, 2 + 4, and the sum, 12, where the op has 6). Updates of bf16: norm (4),
+// clipping (8), Adam and the copy (34, where the op has 30), zeroing (4); of fp16: a flat copy (4)
+// and one in fp32 (6), whether they overflow (2), the norm (2), unscaling and clipping (8), Adam
+// and the copy (34). The loss is Megatron's, and its fused attention FlashAttention 1. A rank
+// computes nothing while its tensor-parallel group communicates: Megatron's code of before December
+// 2021.
 
 namespace orrery::tools {
 
