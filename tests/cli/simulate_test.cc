@@ -92,8 +92,10 @@ TEST(Simulate, PricesByWhatKernelsReach) {
   EXPECT_EQ(report(h100), report(h100 + " --cost-model kernels"));
   EXPECT_GT(report(h100)["step_time_s"], report(h100 + " --cost-model roofline")["step_time_s"]);
   EXPECT_EQ(report(h100)["assumed"], "");
-  EXPECT_EQ(report(h100 + " --dtype fp8-mixed")["assumed"], "");
-  EXPECT_EQ(report(step + "dgx-a100:1 --dtype fp8-mixed")["assumed"],
+  const std::string narrow =
+      "--model gpt2-small --batch-size 8 --dtype fp8-mixed --dp 2 --cluster ";
+  EXPECT_EQ(report(narrow + "dgx-h100:1")["assumed"], "");
+  EXPECT_EQ(report(narrow + "dgx-a100:1")["assumed"],
             "a100-80gb has no products of 8 bits: they take as long as those of 16");
   const std::string assumed =
       "rates of kernels, between those of A100, H100 and B200: none was measured on v100-32gb";
