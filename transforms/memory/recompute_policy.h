@@ -91,8 +91,8 @@ struct RecomputeRecord {
                IdTable<ir::ValueId, char>& rematerialized) = nullptr;
   /// Of records by layers: for each position in the order, which group of layers it is in, a number
   /// of its own; -1 outside of them.
-  std::vector<int32_t> (*groups)(const ForwardValues& forward, const RecomputePolicy& policy) =
-      nullptr;
+  std::vector<int32_t> (*groups)(const ForwardValues& forward,
+                                 const RecomputePolicy& policy) = nullptr;
   RecomputeSuggestion suggested = {};
 };
 
