@@ -14,11 +14,7 @@ bool RemoveDeadOps(Function& function) {
   std::vector<OpId> alive;
   const auto& order = function.order();
   for (auto op = order.rbegin(); op != order.rend(); ++op) {
-    bool keep = function.result_count(*op) == 0;
-    for (int32_t i = 0; i < function.result_count(*op); ++i) {
-      keep = keep || wanted[function.result(*op, i)] != 0;
-    }
-    if (!keep) continue;
+    if (!IsUsed(function, *op, wanted)) continue;
     alive.push_back(*op);
     for (const ValueId operand : function.operands(*op)) wanted[operand] = 1;
   }

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ir/dead_code.h"
 #include "ir/layout.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
@@ -283,11 +284,7 @@ class Verifier {
   absl::Status DeadOps() const {
     const IdTable<ValueId, int32_t> uses = CountUses(function_);
     for (const OpId op : function_.order()) {
-      bool alive = function_.result_count(op) == 0;
-      for (int32_t i = 0; i < function_.result_count(op); ++i) {
-        alive = alive || uses[function_.result(op, i)] > 0;
-      }
-      if (!alive) {
+      if (!IsUsed(function_, op, uses)) {
         return absl::InvalidArgumentError(
             absl::StrCat(Describe(op), ": nothing uses its results; wanted no dead op"));
       }

@@ -14,9 +14,10 @@ namespace {
 // What the figures of a device do not say of this plan; empty: nothing is assumed.
 std::string AssumedOf(const Setting& setting, const ParallelPlan& plan) {
   std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
-  const cluster::Device& device = setting.cluster.device;
-  const bool narrow = plan.mixes_fp8() || transforms::TensorDType(plan.dtype) == ir::DType::kF8;
-  if (narrow && device.fp8 <= device.fp16) {
+  if (!plan.mixes_fp8() && transforms::TensorDType(plan.dtype) != ir::DType::kF8) return assumed;
+  for (int32_t kind = 0; kind < setting.cluster.kind_count(); ++kind) {
+    const cluster::Device& device = setting.cluster.kind(kind);
+    if (device.fp8 > device.fp16) continue;
     absl::StrAppend(&assumed, assumed.empty() ? "" : "; ", device.name,
                     " has no products of 8 bits: they take as long as those of 16");
   }

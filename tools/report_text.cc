@@ -109,10 +109,9 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
     const bool more = figures.hfu > 1.001 * figures.mfu;
     report_text_cc::PrintLine(
         "model flops utilization",
-        absl::StrCat(report_text_cc::Percent(figures.mfu),
-                     std::max(figures.mfu, figures.hfu) > 1 ? report_text_cc::kBeyondPeak : "",
-                     more ? "; of hardware flops " : "",
-                     more ? report_text_cc::Percent(figures.hfu) : ""));
+        absl::StrCat(report_text_cc::Percent(figures.mfu), more ? "; of hardware flops " : "",
+                     more ? report_text_cc::Percent(figures.hfu) : "",
+                     std::max(figures.mfu, figures.hfu) > 1 ? report_text_cc::kBeyondPeak : ""));
   }
   report_text_cc::PrintKernels(details.kernels, step_s);
   if (!details.assumed.empty()) report_text_cc::PrintLine("assumed", details.assumed);

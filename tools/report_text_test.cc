@@ -112,8 +112,7 @@ TEST(ReportLines, SayWhereACostModelIsFasterThanTheDevice) {
       ": more than the device can do; the cost model does not keep to its peak, or keys that a "
       "causal mask hides count";
   EXPECT_EQ(line(3.5), "model flops utilization  350.00 %" + told);
-  EXPECT_EQ(line(0.9, 1.1),
-            "model flops utilization  90.00 %" + told + "; of hardware flops 110.00 %");
+  EXPECT_EQ(line(0.9, 1.1), "model flops utilization  90.00 %; of hardware flops 110.00 %" + told);
 }
 
 TEST(ReportLines, OfAModelTellHowWellItIsUsed) {

@@ -140,31 +140,28 @@ TEST(BatchMajor, AFixedBatchInFrontStays) {
 }
 
 // A state of [layers, batch, features] beside data with the batch first.
-TEST(BatchMajor, EachInputHasAFixedBatchWhereItIsAsLarge) {
-  const std::string text = WithFixedBatch(R"(
-g (float[2,3,4] x, float[3,2,5] h0) => (float[3,1,2,5] y)
+std::string WithState(absl::string_view batch, absl::string_view layers) {
+  return WithFixedBatch(absl::StrReplaceAll(R"(
+g (float[$b,3,4] x, float[$l,$b,5] h0) => (float[3,1,$b,5] y)
 <float[1,15,4] w = {}, float[1,15,5] r = {}> {
   steps = Transpose <perm = [1, 0, 2]> (x)
   one = Constant <value = int64[1] {1}> ()
   zero = Constant <value = int64[1] {0}> ()
   state = Slice(h0, zero, one, zero)
   y, h = GRU <hidden_size = 5> (steps, w, r, , , state)
-})");
+})",
+                                            {{"$b", batch}, {"$l", layers}}));
+}
+
+TEST(BatchMajor, EachInputHasAFixedBatchWhereItIsAsLarge) {
+  const std::string text = WithState("2", "3");
   EXPECT_EQ(text.substr(0, text.find(" as ")),
             "f32[8,3,4] f32[8,3,5] was read with the batch in dimension 1 of 'h0', of 2,");
 }
 
 // Of a batch of 1 a state that all samples share would do as well.
 TEST(BatchMajor, AStateOfOneSampleIsItsOwn) {
-  const std::string text = WithFixedBatch(R"(
-g (float[1,3,4] x, float[2,1,5] h0) => (float[3,1,1,5] y)
-<float[1,15,4] w = {}, float[1,15,5] r = {}> {
-  steps = Transpose <perm = [1, 0, 2]> (x)
-  one = Constant <value = int64[1] {1}> ()
-  zero = Constant <value = int64[1] {0}> ()
-  state = Slice(h0, zero, one, zero)
-  y, h = GRU <hidden_size = 5> (steps, w, r, , , state)
-})");
+  const std::string text = WithState("1", "2");
   EXPECT_EQ(text.substr(0, text.find("; to say")),
             "f32[8,3,4] f32[8,2,5] was read with the batch in dimension 1 of 'h0', of 1, as "
             "dimension 0 of the first input has it");

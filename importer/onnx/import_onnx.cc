@@ -125,6 +125,20 @@ bool MayHaveTimeFirst(const onnx::GraphProto& graph, const ir::Function& functio
   return false;
 }
 
+// With the batch in those dimensions of its inputs; nothing where it cannot be followed from there.
+std::optional<ir::Function> ImportWithBatchIn(const BatchDimOfInput& dims, const Source& source,
+                                              const SymbolValues& symbols) {
+  onnx::GraphProto graph = source.graph;
+  PutBatchFirst(dims, graph);
+  const Source moved = {
+      .graph = graph, .opset = source.opset, .path = source.path, .options = source.options};
+  absl::StatusOr<Imported> imported = ImportWithFixedBatch(moved, symbols);
+  if (!imported.ok() || !imported->free.has_value() || !SamplesStayApart(*imported->free)) {
+    return std::nullopt;
+  }
+  return *std::move(imported->free);
+}
+
 // Nets whose time comes first, with a batch behind it that the file fixes. What would be a sample
 // then meets others, in attention or the steps of an LSTM; where another dimension is the batch,
 // none does.
@@ -134,17 +148,11 @@ std::optional<ir::Function> ImportWithBatchElsewhere(const Source& source,
                                                      ImportNotes& notes) {
   if (!MayHaveTimeFirst(source.graph, first)) return std::nullopt;
   for (const BatchDimOfInput& dims : OtherBatchDims(first)) {
-    onnx::GraphProto graph = source.graph;
-    PutBatchFirst(dims, graph);
-    const Source moved = {
-        .graph = graph, .opset = source.opset, .path = source.path, .options = source.options};
-    absl::StatusOr<Imported> imported = ImportWithFixedBatch(moved, symbols);
-    if (!imported.ok() || !imported->free.has_value() || !SamplesStayApart(*imported->free)) {
-      continue;
-    }
+    std::optional<ir::Function> moved = ImportWithBatchIn(dims, source, symbols);
+    if (!moved.has_value()) continue;
     notes.warnings.push_back(BatchFoundElsewhere(
         dims, first, "samples in dimension 0 of each would know of each other"));
-    return *std::move(imported->free);
+    return moved;
   }
   return std::nullopt;
 }
@@ -169,17 +177,11 @@ std::optional<ir::Function> ImportWithBatchBehind(const Source& source, const Sy
                                                   const ir::Function& first, ImportNotes& notes) {
   const BatchDimOfInput dims = BehindFirstDim(first);
   if (dims.empty()) return std::nullopt;
-  onnx::GraphProto graph = source.graph;
-  PutBatchFirst(dims, graph);
-  const Source moved = {
-      .graph = graph, .opset = source.opset, .path = source.path, .options = source.options};
-  absl::StatusOr<Imported> imported = ImportWithFixedBatch(moved, symbols);
-  if (!imported.ok() || !imported->free.has_value() || !SamplesStayApart(*imported->free)) {
-    return std::nullopt;
-  }
+  std::optional<ir::Function> moved = ImportWithBatchIn(dims, source, symbols);
+  if (!moved.has_value()) return std::nullopt;
   notes.warnings.push_back(
       BatchFoundElsewhere(dims, first, "dimension 0 of the first input has it"));
-  return *std::move(imported->free);
+  return moved;
 }
 
 // Why a file cannot be imported whose batch is dynamic: where it can with the batch that it was

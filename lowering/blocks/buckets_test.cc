@@ -96,25 +96,27 @@ TEST(FormBuckets, ReducesInTheOrderOfBackward) {
 // What stands behind a sum over hp, whose stream has all of backward's before it, would wait for
 // the end of backward, too.
 TEST(FormBuckets, ReducesOverHpAndWhatWaitsForItLast) {
-  Fixture fixture;
-  for (int32_t g = 0; g < 3; ++g) fixture.Make(g, g);
-  const int32_t over_hp = fixture.Add({.stream = StreamKind::kHorizontal,
+  for (const StreamKind stream : {StreamKind::kHorizontal, StreamKind::kCompute}) {
+    Fixture fixture;
+    for (int32_t g = 0; g < 3; ++g) fixture.Make(g, g);
+    const int32_t over_hp = fixture.Add({.stream = stream,
+                                         .label = {},
+                                         .duration = {},
+                                         .bytes = Bytes(4),
+                                         .group = ir::AxisList(kHp)},
+                                        "norm", {{.external = true, .index = 0}});
+    const int32_t after = fixture.Add({.stream = StreamKind::kData,
                                        .label = {},
                                        .duration = {},
                                        .bytes = Bytes(4),
-                                       .group = ir::AxisList(kHp)},
-                                      "norm", {{.external = true, .index = 0}});
-  const int32_t after = fixture.Add({.stream = StreamKind::kData,
-                                     .label = {},
-                                     .duration = {},
-                                     .bytes = Bytes(4),
-                                     .group = ir::AxisList(kDp)},
-                                    "g0", {{.external = false, .index = over_hp}});
-  fixture.Kernel("Adam", {after, fixture.Reduce(1, 4), fixture.Reduce(2, 4)});
-  EXPECT_THAT(fixture.Form(0),
-              ElementsAre("data g1 4 after input1", "data g2 4 after input2",
-                          "horizontal norm 4 after input0", "data g0 4 after task2",
-                          "compute Adam 0 after task0 task1 task3"));
+                                       .group = ir::AxisList(kDp)},
+                                      "g0", {{.external = false, .index = over_hp}});
+    fixture.Kernel("Adam", {after, fixture.Reduce(1, 4), fixture.Reduce(2, 4)});
+    EXPECT_THAT(fixture.Form(0),
+                ElementsAre("data g1 4 after input1", "data g2 4 after input2",
+                            absl::StrCat(ToString(stream), " norm 4 after input0"),
+                            "data g0 4 after task2", "compute Adam 0 after task0 task1 task3"));
+  }
 }
 
 TEST(FormBuckets, FillsBucketsUpToTheirSize) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/dead_code.h"
 #include "ir/function.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
@@ -268,9 +269,7 @@ class RandomFunctions {
     std::vector<OpId> order = function_.order(), kept;
     for (; !order.empty(); order.pop_back()) {
       const OpId op = order.back();
-      bool used = function_.result_count(op) == 0;
-      for (int32_t i = 0; i < function_.result_count(op); ++i)
-        used = used || uses[function_.result(op, i)] > 0;
+      const bool used = IsUsed(function_, op, uses);
       if (!used && Below(3) == 0) {
         for (const ValueId operand : function_.operands(op)) --uses[operand];
         continue;

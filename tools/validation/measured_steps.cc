@@ -96,7 +96,8 @@ void ReadModel(const Json& model, MeasuredStep& step) {
   const std::string mlp = absl::AsciiStrToLower(Text(model, "mlp"));
   const bool gated =
       absl::StartsWith(mlp, "swiglu") || (mlp.empty() && IsOfGatedFamily(Text(model, "name")));
-  step.model = {.layers = Whole(model, "layers"),
+  step.model = {.name = Text(model, "name"),
+                .layers = Whole(model, "layers"),
                 .hidden = Whole(model, "hidden"),
                 .heads = Whole(model, "heads"),
                 .kv_heads = Whole(model, "kv_heads"),
@@ -156,7 +157,7 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   if (Field(par, "sequence_parallel").is_boolean()) {
     step.sequence_parallel = Truth(par, "sequence_parallel");
   }
-  step.task = absl::StrCat(Text(row, "task"), " ", Text(Field(row, "model"), "name"));
+  step.task = Text(row, "task");
   step.global_batch = Whole(batch, "global_batch");
   step.micro_batch = Whole(batch, "micro_batch");
   step.microbatches = Whole(batch, "num_microbatches");

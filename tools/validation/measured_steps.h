@@ -26,6 +26,7 @@ struct MeasuredStep {
   std::string id, split, source;  // split: "calibration", "holdout", "reference"
   // So many fields: a key of the row each.
   struct Model {
+    std::string name = {};
     int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, seq = 0;
     int64_t experts = 0, topk = 0, expert_ffn = 0, shared_ffn = 0, dense_layers = 0;
     int64_t head_dim = 0;  // of a head; 0: hidden / heads

@@ -83,7 +83,8 @@ TEST(MeasuredSteps, SayHowStateIsShared) {
                                     "model": {"name": "Llama 3 8B LoRA"}, "task": "SFT")");
   EXPECT_EQ(step.context, "a2a");
   EXPECT_EQ(step.fabric, "4x 100 Gb/s");
-  EXPECT_EQ(step.task, "SFT Llama 3 8B LoRA");
+  EXPECT_EQ(step.task, "SFT");
+  EXPECT_EQ(step.model.name, "Llama 3 8B LoRA");
   EXPECT_EQ(Read(R"("measured": {"peak_alloc_gib": 2})").bytes, 2.0 * (1 << 30));
 }
 

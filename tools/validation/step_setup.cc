@@ -203,7 +203,8 @@ int64_t MostChunks(const MeasuredStep& step, int64_t pp) {
 
 absl::Status CheckRow(const MeasuredStep& step) {
   const MeasuredStep::Model& m = step.model;
-  if (absl::StrContains(absl::AsciiStrToLower(step.task), "lora")) {
+  const std::string job = absl::AsciiStrToLower(absl::StrCat(step.task, " ", m.name));
+  if (absl::StrContains(job, "lora")) {
     return Skip("low-rank adaptation");
   }
   if (step.seconds <= 0 && step.bytes <= 0) return Skip("neither a time nor memory was measured");

@@ -75,7 +75,6 @@ TEST(StepSetup, SplitsExpertsByThePattern) {
   MeasuredStep row = Row();
   row.model.experts = 8;
   row.ep = 4;
-  row.dp = 16;
   EXPECT_EQ(PlanOf(row).sharding, transforms::ShardingMethod::kMegatron);
   row.ep = 1;
   EXPECT_NE(PlanOf(row).sharding, transforms::ShardingMethod::kMegatron);
@@ -83,8 +82,7 @@ TEST(StepSetup, SplitsExpertsByThePattern) {
 
 TEST(StepSetup, SharesStateOverContextRanks) {
   MeasuredStep row = Row();
-  row.zero = 1;
-  row.dp = 1;
+  row.zero = row.dp = 1;
   row.cp = 16;
   row.context = "p2p";
   EXPECT_EQ(PlanOf(row).zero, 1);
@@ -276,6 +274,9 @@ TEST(StepSetup, SkipsWhatTrainsFewWeightsAndOverlapsWhereTheSourceDid) {
   row.task = "LoRA";
   EXPECT_EQ(SetupOf(row).status().message(), "low-rank adaptation");
   row.task = "Pre-Training Performance";
+  row.model.name = "Llama3 8B LoRA";
+  EXPECT_EQ(ReasonOf(row), "low-rank adaptation");
+  row.model.name = "Llama3 8B";
   EXPECT_FALSE(PlanOf(row).blocking);
   row.overlaps = false;
   EXPECT_TRUE(PlanOf(row).blocking);

@@ -43,7 +43,7 @@ class ByOrigin {
 
 // Forward as later phases see it.
 struct Source {
-  explicit Source(StageFunction& forward)
+  Source(const KeepPlan& plan, StageFunction& forward)
       : part(forward),
         by_origin(forward),
         position(forward.function.op_limit(), -1),
@@ -56,15 +56,21 @@ struct Source {
       if (function.kind(op) == OpKind::kRelu) {
         relu[function.operands(op)[0]] = function.result(op);
       }
+      if (const int32_t group = GroupOf(plan, op); group >= 0) groups[group].push_back(op);
     }
+  }
+  // -1: it is run alone.
+  int32_t GroupOf(const KeepPlan& plan, OpId op) const {
+    return plan.groups.empty() ? -1 : plan.groups[static_cast<size_t>(position[op])];
   }
   const Function& function() const { return part.function; }
 
   StageFunction& part;
   ByOrigin by_origin;
-  IdTable<OpId, int32_t> position;  // in the order; -1: not there
-  IdTable<ValueId, ValueId> relu;   // of the value, its Relu
-  IdTable<ValueId, char> wanted;    // to be left for later phases
+  IdTable<OpId, int32_t> position;                         // in the order; -1: not there
+  IdTable<ValueId, ValueId> relu;                          // of the value, its Relu
+  IdTable<ValueId, char> wanted;                           // to be left for later phases
+  absl::flat_hash_map<int32_t, std::vector<OpId>> groups;  // of layers that are run as a whole
 };
 
 // A later phase, written anew.
@@ -202,10 +208,10 @@ class Phase {
   std::vector<OpId> RunTogether(OpId op) const {
     const Function& forward = source_.function();
     std::vector<OpId> ops = {op};
-    const int32_t group = GroupOf(op);
-    if (group < 0) return ops;
-    for (const OpId other : forward.order()) {
-      if (other == op || GroupOf(other) != group) continue;
+    const auto group = source_.groups.find(source_.GroupOf(plan_, op));
+    if (group == source_.groups.end()) return ops;
+    for (const OpId other : group->second) {
+      if (other == op) continue;
       bool missing = false;
       for (int32_t i = 0; i < forward.result_count(other); ++i) {
         const ValueId result = forward.result(other, i);
@@ -216,19 +222,13 @@ class Phase {
     return ops;
   }
 
-  int32_t GroupOf(OpId op) const {
-    return plan_.groups.empty() ? -1 : plan_.groups[static_cast<size_t>(source_.position[op])];
-  }
-
   // What was run for nobody, and what that leads to.
   void DropUnused() {
     const IdTable<ValueId, int32_t> uses = ir::CountUses(to_);
     std::vector<OpId> order;
     for (const OpId op : std::vector<OpId>(to_.order())) {
       order.push_back(op);
-      bool used = to_.result_count(op) == 0;
-      for (int32_t i = 0; i < to_.result_count(op); ++i) used |= uses[to_.result(op, i)] > 0;
-      if (used) continue;
+      if (ir::IsUsed(to_, op, uses)) continue;
       const ValueId result = to_.result(op);
       order.push_back(
           to_.AddOpOfTypes(OpKind::kDrop, std::span(&result, 1), to_.InternAttributes({}), {}));
@@ -338,7 +338,7 @@ IdTable<ir::ValueId, char> FindSaved(const StageFunction& forward,
 
 void Rematerialize(const KeepPlan& plan, std::span<StageFunction* const> later,
                    std::span<const StageFunction* const> others, StageFunction& forward) {
-  rematerialize_cc::Source source(forward);
+  rematerialize_cc::Source source(plan, forward);
   std::vector<rematerialize_cc::Phase> phases;
   phases.reserve(later.size());
   for (StageFunction* part : later) {
