@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/models/mlp.h"
 #include "simulator/engine/event_queue.h"
 #include "simulator/program/program_text.h"
 #include "simulator/report/memory.h"
 #include "simulator/testing/independent_flows.h"
 #include "support/sanitized_test_util.h"
 #include "tests/lowering/played.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::lowering {
 namespace properties_test_cc {
@@ -106,6 +108,25 @@ TEST(Folding, OfUnlikeRanksIsClose) {
   });
   EXPECT_GT(unlike, CasesToWalk(5));
   EXPECT_NEAR(sum / unlike, 1, 0.01);
+}
+
+// Four groups gather over NICs of their own and a bridge that they share: what they take in step is
+// what each takes that is simulated by itself. They are folded by force: with other traffic on a
+// bridge that would not be exact.
+TEST(Folding, OfGroupsOnABridgeIsInStep) {
+  ir::Function step =
+      ir::Mlp({.layers = 4, .dim = 256, .batch = 64, .dtype = ir::DType::kBF16}).value();
+  ASSERT_TRUE(transforms::AppendOptimizer(step, "sgd").value());
+  Configuration all{.plan = {.dp = 4, .hp = 4, .zero = 3},
+                    .cluster = "dgx-a100:2,boards=2,bridge=126GB/s",
+                    .fold = false};
+  Configuration forced = all, asked = all;
+  forced.fold = asked.fold = true;
+  forced.most_unfolded_tasks = 0;
+  const Played each = Play(step, all), one = Play(step, forced);
+  EXPECT_EQ(one.program.rank_count(), 1);
+  EXPECT_EQ(one.report.step_time, each.report.step_time);
+  EXPECT_EQ(Play(step, asked).program.rank_count(), 16);
 }
 
 TEST(Programs, AreTheSameEveryTimeAndReadBack) {
