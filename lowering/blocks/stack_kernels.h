@@ -27,6 +27,11 @@ struct StackKernels {
   /// Nothing is computed while tensor-parallel ranks communicate: collectives over hp alone are on
   /// the stream of kernels (Megatron before December 2021).
   bool waits_for_tensor_parallel = false;
+  /// Nothing is computed on a rank while it sends to another stage: such sends are on the stream
+  /// of kernels (Megatron's and DeepSpeed's pipelines of 2021 to 2023).
+  bool waits_for_sends = false;
+  /// No gradient is reduced before the last backward of the rank, of all its chunks.
+  bool reduces_after_backward = false;
   /// Gathers and reduce-scatters over tensor-parallel ranks go on under the products that read and
   /// make what they move (lowering/blocks/pipelined_products.h).
   bool pipelines_products = false;

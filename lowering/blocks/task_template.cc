@@ -1,6 +1,7 @@
 #include "lowering/blocks/task_template.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -319,6 +320,7 @@ class PhaseLowering {
     const bool gathers = row.collective == cost_models::CollectiveKind::kAllGather;
     row.bytes = Bytes(BytesOf(gathers ? function_.result(op) : function_.operands(op)[0]));
     row.dtype = function_.type(function_.result(op)).dtype;
+    ReduceInAnotherType(row);
     row.unit = static_cast<int32_t>(function_.attributes(op).Int("unit", TemplateTask::kNoUnit));
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
@@ -328,6 +330,21 @@ class PhaseLowering {
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
                  absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
     row.stream = StreamOfCollective(axes, context_);
+    row.follows = context_.kernels.reduces_after_backward && row.stream == StreamKind::kData &&
+                  context_.phase == simulator::Phase::kUpdate &&
+                  row.collective != cost_models::CollectiveKind::kAllGather;
+  }
+
+  // Gradients of 16 bits of which software reduces sums in fp32.
+  void ReduceInAnotherType(TemplateTask& row) const {
+    const double extra = context_.kernels.choice.extra.reduction;
+    const bool gradient = context_.phase == simulator::Phase::kUpdate &&
+                          row.collective != cost_models::CollectiveKind::kAllGather &&
+                          ir::SizeOf(row.dtype) == 2;
+    if (!gradient || extra == 0) return;
+    const double size = static_cast<double>(ir::SizeOf(row.dtype));
+    row.bytes = Bytes(std::llround(static_cast<double>(row.bytes.count()) * (size + extra) / size));
+    if (size + extra == 4) row.dtype = ir::DType::kF32;
   }
 
   // Copies of a microbatch have their place among the kernels: out after the last use, back no
