@@ -51,6 +51,9 @@ struct StackKernels {
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);
+  /// How long the device waits before each forward while the host prepares a microbatch: data,
+  /// masks, what it reads back from the device.
+  Duration prepare = Duration(0);
 
   /// Which kernels cost models price, and what these move besides.
   cost_models::KernelChoice choice = {};

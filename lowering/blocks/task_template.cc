@@ -1,7 +1,6 @@
 #include "lowering/blocks/task_template.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +11,7 @@
 #include "lowering/blocks/collective_stream.h"
 #include "lowering/blocks/earlier_rows.h"
 #include "lowering/blocks/fused_kernels.h"
+#include "lowering/blocks/gradient_reduction.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/kernel_costs.h"
 #include "lowering/blocks/launch_floor.h"
@@ -77,8 +77,11 @@ class PhaseLowering {
       ++position_;
     }
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
-    if (context_.kernels.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate) {
-      KeepToLaunches(launches_, launches_of_collectives_, context_.kernels.launch, template_.tasks);
+    if (launches_take_time()) {
+      KeepToLaunches(launches_, others_, context_.kernels.launch, template_.tasks);
+    }
+    if (context_.phase == simulator::Phase::kForward) {
+      WaitForTheBatch(context_.kernels.prepare, template_.tasks);
     }
     if (context_.kernels.pipelines_products && !context_.blocking) {
       PipelineProducts(function_, template_, program_);
@@ -219,7 +222,10 @@ class PhaseLowering {
       WorkWithHost(op, work, row);
     } else if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
-      ++launches_of_collectives_;
+      ++others_.count;
+      if (launches_take_time() && context_.collective_time) {
+        others_.duration += context_.collective_time(row);
+      }
     } else {
       const KernelCosts::Cost* const share = fused_.Find(op);
       const KernelCosts::Cost cost = share != nullptr ? *share : costs_.Of(op);
@@ -320,31 +326,20 @@ class PhaseLowering {
     const bool gathers = row.collective == cost_models::CollectiveKind::kAllGather;
     row.bytes = Bytes(BytesOf(gathers ? function_.result(op) : function_.operands(op)[0]));
     row.dtype = function_.type(function_.result(op)).dtype;
-    ReduceInAnotherType(row);
     row.unit = static_cast<int32_t>(function_.attributes(op).Int("unit", TemplateTask::kNoUnit));
     const absl::Status status =
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
     ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
     const std::string axes = function_.mesh().Names(row.group);
+    row.stream = StreamOfCollective(axes, context_);
+    if (context_.phase == simulator::Phase::kUpdate) ReduceAsSoftwareDoes(context_.kernels, row);
     row.label =
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
                  absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
-    row.stream = StreamOfCollective(axes, context_);
-    row.follows = context_.kernels.reduces_after_backward && row.stream == StreamKind::kData &&
-                  context_.phase == simulator::Phase::kUpdate &&
-                  row.collective != cost_models::CollectiveKind::kAllGather;
   }
 
-  // Gradients of 16 bits of which software reduces sums in fp32.
-  void ReduceInAnotherType(TemplateTask& row) const {
-    const double extra = context_.kernels.choice.extra.reduction;
-    const bool gradient = context_.phase == simulator::Phase::kUpdate &&
-                          row.collective != cost_models::CollectiveKind::kAllGather &&
-                          ir::SizeOf(row.dtype) == 2;
-    if (!gradient || extra == 0) return;
-    const double size = static_cast<double>(ir::SizeOf(row.dtype));
-    row.bytes = Bytes(std::llround(static_cast<double>(row.bytes.count()) * (size + extra) / size));
-    if (size + extra == 4) row.dtype = ir::DType::kF32;
+  bool launches_take_time() const {
+    return context_.kernels.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate;
   }
 
   // Copies of a microbatch have their place among the kernels: out after the last use, back no
@@ -397,7 +392,7 @@ class PhaseLowering {
   int32_t position_ = 0;                       // of the op that is being lowered, in the order
   HostStores stores_;
   std::vector<double> launches_;  // of each task
-  double launches_of_collectives_ = 0;
+  OtherLaunches others_;
   TaskTemplate template_;
 };
 

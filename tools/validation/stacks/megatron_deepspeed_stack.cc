@@ -17,6 +17,7 @@ extern constinit const SoftwareStack kMegatronDeepspeedStack = {
     .reduces_after_backward = true,
     .bucket_parameters = kAllGradients,
     .launch_us = 58,
+    .prepare_us = 2000,
     .attention = cost_models::AttentionClass::kFlash1,
     .fp16_traffic = kMegatronFp16Traffic,
     .bf16_traffic = kMegatronBf16Traffic,
