@@ -14,7 +14,7 @@ struct StackKernels {
   /// Element-wise kernels are fused as a compiler does (lowering/blocks/pointwise_groups.h), where
   /// the cost model prices such kernels.
   bool fuses_pointwise = false;
-  /// But for copies of 8 bits, which are kernels of their own (TransformerEngine's).
+  /// But for copies of 8 or 4 bits, which are kernels of their own (TransformerEngine's).
   bool copies_apart = false;
   /// Where they are not, a dropout and the sum behind it are one kernel all the same.
   bool fuses_dropout_sums = false;
@@ -46,6 +46,9 @@ struct StackKernels {
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);
+  /// Forward and backward are captured graphs (CUDA graphs): the host launches none of their
+  /// kernels, which follow each other as soon as the device can start them.
+  bool graphs = false;
 
   /// Which kernels cost models price, and what these move besides.
   cost_models::KernelChoice choice = {};

@@ -75,10 +75,20 @@ std::string NicOptions(const MeasuredStep& step, const Machine& machine) {
   return options;
 }
 
+// "PCIe (simulator constant 77 Gb/s)" of V100, which have NVLink elsewhere.
+std::string OverPcie(const MeasuredStep& step) {
+  static const RE2& pcie = *new RE2(R"(^PCIe.*?(\d+) ?Gb/s)");
+  int64_t rate = 0;
+  const bool found =
+      absl::StrContains(step.device, "V100") && RE2::PartialMatch(step.links, pcie, &rate);
+  return found ? absl::StrCat("uniform:", step.devices, "@", rate, "Gbps,device=v100-16gb") : "";
+}
+
 }  // namespace
 }  // namespace row_cluster_cc
 
 absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step) {
+  if (std::string pcie = row_cluster_cc::OverPcie(step); !pcie.empty()) return pcie;
   for (const row_cluster_cc::Machine& machine : row_cluster_cc::kMachines) {
     if (!absl::StrContains(step.device, machine.device)) continue;
     const int64_t nodes = (step.devices - 1) / machine.devices_a_node + 1;

@@ -34,6 +34,17 @@ TEST(RowCluster, IsOfTheDevice) {
   EXPECT_EQ(cluster("GH200-96GB", 8), "gh200:2");
 }
 
+// NVLink unless the row says otherwise.
+TEST(RowCluster, MayHavePcieAlone) {
+  MeasuredStep row;
+  row.device = "V100-class (simulator constants 13.8 TFLOP/s fp32, 700 GB/s DRAM)";
+  row.links = "PCIe (simulator constant 77 Gb/s)";
+  row.devices = 4;
+  EXPECT_EQ(ClusterOf(row).value(), "uniform:4@77Gbps,device=v100-16gb");
+  row.devices = 1;
+  EXPECT_EQ(ClusterOf(row).value(), "uniform:1@77Gbps,device=v100-16gb");
+}
+
 // NICs of several nodes, as rows say them in words; the preset's where they say the same.
 TEST(RowCluster, HasTheNicsOfTheRow) {
   const auto cluster = [](const std::string& fabric, int64_t devices = 16) {

@@ -60,6 +60,12 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
       .slowdown = stack.slowdown,
       .launch = Duration::FromSeconds(stack.launch_us * 1e-6),
       .choice = {.attention = stack.attention, .extra = software_stack_cc::TrafficOf(stack, use)}};
+  if (stack.cuda_graphs) CaptureGraphs(options);
+}
+
+void CaptureGraphs(lowering::LoweringOptions& options) {
+  options.kernels.graphs = true;
+  options.kernels.launch = Duration(0);
 }
 
 absl::Status SetStack(absl::string_view stack, const StackUse& use,

@@ -44,7 +44,8 @@ struct SoftwareStack {
   bool gathers_ahead = false;              // StackKernels::gathers_ahead
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
   double slowdown = 0;                                          // StackKernels::slowdown
-  double launch_us = 0;  // of the host, a kernel: StackKernels::launch
+  double launch_us = 0;      // of the host, a kernel: StackKernels::launch
+  bool cuda_graphs = false;  // StackKernels::graphs, and no launches of the host
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
   /// That kernels move besides what ops must, by the type of parameters.
   cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};
@@ -64,6 +65,9 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
 /// lists the names.
 absl::Status SetStack(absl::string_view stack, const StackUse& use,
                       lowering::LoweringOptions& options);
+
+/// Has forward and backward captured as graphs, whatever the stack does (--cuda-graphs).
+void CaptureGraphs(lowering::LoweringOptions& options);
 
 /// What the stack of that name holds beside a step. In the file of each stands where its figures
 /// come from; docs/validation_memory.md has the table. An error lists the names.
