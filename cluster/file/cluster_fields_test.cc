@@ -276,6 +276,14 @@ topology {
 )");
 }
 
+// Products of 4 bits only where they are faster than those of 8.
+TEST(PrintCluster, HasFourBits) {
+  const Cluster cluster = Parse(OfKind("fp32: \"1Tflops\" fp4: \"9Tflops\"")).value();
+  const std::string text = PrintCluster(cluster, ClusterFormat::kText);
+  EXPECT_NE(text.find("fp4: \"9Tflops\""), std::string::npos) << text;
+  EXPECT_EQ(Parse(text)->device.fp4, FlopRate(9e12));
+}
+
 TEST(PrintCluster, LeavesOutWhatIsUsual) {
   EXPECT_EQ(PrintedFrom("topology {", ParseCluster("ring:4@50GB/s,one-way,latency=500ns").value()),
             R"(

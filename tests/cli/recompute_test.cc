@@ -45,6 +45,26 @@ Layer LayerOf(const std::string& flags) {
 
 constexpr double s = 2048, b = 4, h = 6144, a = 64, t = 8;  // NOLINT: as the paper has them
 
+// Queries and keys of 32 heads of 128 + 64, and values of 128: of 4 samples of 1024, in bf16.
+TEST(Recompute, OfLatentAttentionKeepsWhatIsCompressed) {
+  Clear();
+  const auto activations = [](int layers, const std::string& modules) {
+    const Finished finished = Execute(absl::StrCat(
+        "simulate --model gpt:hidden=2048,heads=32,head_dim=128,seq=1024,vocab=512,mlp=swiglu,ffn="
+        "2048,flash=1,attention=latent,q_rank=512,kv_rank=512,layers=",
+        layers, " --dtype bf16 --batch-size 4 --cluster dgx-h100:1 --dp 1 --recompute ", modules,
+        " --json r.json"));
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    const json report = json::parse(Contents("r.json"));
+    return report["devices"][0]["memory"]["activations"].get<double>();
+  };
+  const auto layer = [&](const std::string& modules) {
+    return (activations(12, modules) - activations(8, modules)) / 4;
+  };
+  const double dropped = 4 * 1024 * 2 * 32 * (2 * (128 + 64) + 128);
+  EXPECT_NEAR((layer("none") - layer("modules:mla_up_proj")) / dropped, 1, 0.01);
+}
+
 TEST(Recompute, SaysWhichModulesThereAre) {
   Clear();
   const auto error = [](const std::string& model, const std::string& modules) {

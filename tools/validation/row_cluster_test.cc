@@ -30,6 +30,7 @@ TEST(RowCluster, IsOfTheDevice) {
   EXPECT_EQ(cluster("A100-SXM4-80GB", 8), "dgx-a100:1,collectives=nccl-ampere-2023");
   EXPECT_EQ(cluster("V100", 8), "dgx-v100:1");
   EXPECT_EQ(cluster("GB300", 72), "gb300-nvl72:1");
+  EXPECT_EQ(cluster("TPU v5p", 512), "tpu-v5p:128");
   EXPECT_EQ(cluster("MI300X", 8), "no cluster for device 'MI300X'");
   EXPECT_EQ(cluster("GH200-96GB", 8), "gh200:2");
 }

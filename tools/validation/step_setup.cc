@@ -237,6 +237,9 @@ absl::Status SetSharding(const MeasuredStep& step, transforms::ParallelPlan& c) 
   }
   if (left != 1) return Skip("degrees do not multiply up to the devices");
   c.ep = degree(step.model.experts > 0 ? step.ep : 1);
+  // Experts that are whole on tensor-parallel ranks, too (Megatron's etp 1), are split over those
+  // instead: as many weights a rank, and messages inside of a node in place of some between.
+  if (c.ep > dp && c.ep % dp == 0 && c.hp % (c.ep / dp) == 0) c.ep = dp;
   if (dp % c.ep != 0) return Skip("experts are spread over more than data-parallel ranks");
   c.dp = dp / c.ep;
   c.microbatches = IsMlp(step) ? 1 : step.microbatches;

@@ -220,6 +220,10 @@ TEST(StepSetup, SpreadsExpertsOverDataParallelRanks) {
   EXPECT_EQ(PlanOf(row).ep, 4);
   EXPECT_EQ(PlanOf(row).dp, 4);
   EXPECT_EQ(PlanOf(row).microbatches, 2);  // 64 / (16 * 2)
+  row.tp = 4;
+  row.ep = 8;
+  EXPECT_EQ(PlanOf(row).ep, 4);
+  EXPECT_EQ(PlanOf(row).hp, 4);
   row.ep = 3;
   EXPECT_EQ(ReasonOf(row), "experts are spread over more than data-parallel ranks");
 }

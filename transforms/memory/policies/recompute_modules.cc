@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "ir/op_info.h"
 #include "transforms/memory/recompute_policy.h"
 
 // All but what modules of Megatron make (`--recompute-modules`), which are known by the names that
@@ -128,6 +129,26 @@ std::string Lacks(std::span<const Function* const> forwards, const RecomputePoli
   return "";
 }
 
+// What has no name goes by that of a view of it.
+void MarkModule(const Function& forward, const Module& module,
+                IdTable<ValueId, char>& rematerialized) {
+  const Names names(module.dropped);
+  IdTable<ValueId, char> viewed(forward.value_limit(), 0);
+  const auto& order = forward.order();
+  for (auto op = order.rbegin(); op != order.rend(); ++op) {
+    if (forward.result_count(*op) == 0) continue;
+    const ValueId first = forward.result(*op);
+    const bool found =
+        forward.value_name(first).empty() ? viewed[first] != 0 : names.Find(forward, first);
+    if (!found) continue;
+    for (int32_t i = module.keeps_first ? 1 : 0; i < forward.result_count(*op); ++i) {
+      rematerialized[forward.result(*op, i)] = 1;
+    }
+    const bool view = forward.info(*op).strided_view && !forward.operands(*op).empty();
+    if (view) viewed[forward.operands(*op)[0]] = 1;
+  }
+}
+
 void Mark(const ForwardValues& f, const RecomputePolicy& policy,
           IdTable<ValueId, char>& rematerialized) {
   const Function& forward = f.function;
@@ -136,15 +157,8 @@ void Mark(const ForwardValues& f, const RecomputePolicy& policy,
       rematerialized[forward.result(op, i)] = f.saved[forward.result(op, i)] == 0 ? 1 : 0;
     }
   }
-  for (const Module* module : ModulesOf(policy.pattern)) {
-    const Names names(module->dropped);
-    for (const OpId op : forward.order()) {
-      if (forward.result_count(op) == 0 || !names.Find(forward, forward.result(op))) continue;
-      for (int32_t i = module->keeps_first ? 1 : 0; i < forward.result_count(op); ++i) {
-        rematerialized[forward.result(op, i)] = 1;
-      }
-    }
-  }
+  for (const Module* module : ModulesOf(policy.pattern))
+    MarkModule(forward, *module, rematerialized);
 }
 
 // Of each module of each layer, all from its first op to its last.
