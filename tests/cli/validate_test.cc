@@ -34,6 +34,26 @@ TEST(Validate, SaysThatThereIsNoSuchCostModel) {
   EXPECT_THAT(finished.err, testing::HasSubstr("--cost-model: cost model 'abacus' is unknown"));
 }
 
+// Pairs, tables of kernels and sweeps stand behind the steps, in all forms.
+TEST(Validate, SaysWhatAChangeDoesAndWhatKernelsTake) {
+  const std::string data = absl::StrCat("validate --data ", ORRERY_SOURCE_DIR, "/tests/data/");
+  const Finished pairs = Execute(data + "validation_pairs.json --csv pairs.csv");
+  EXPECT_EQ(pairs.code, 0) << pairs.err;
+  EXPECT_THAT(pairs.out,
+              testing::ContainsRegex("full recomputation +reference +time, ratio +1\\.3000 "
+                                     "+1\\.[0-9]+ +right\n"));
+  EXPECT_THAT(pairs.out, testing::HasSubstr("time: 2, of which 2 have the right sign"));
+  EXPECT_THAT(Contents("pairs.csv"),
+              testing::HasSubstr(",reference,own-base,full recomputation,1.3,"));
+  const Finished tables = Execute(data + "validation_tables.json --csv out.csv --json out.json");
+  EXPECT_EQ(tables.code, 0) << tables.err;
+  EXPECT_THAT(tables.out, testing::ContainsRegex("H100-SXM5-80GB bfloat16 +reference +2 "));
+  EXPECT_THAT(
+      Contents("out.csv"),
+      testing::HasSubstr("\n\"H100-SXM5-80GB bfloat16 m=4096,n=12288,k=12288\",0.00156,0.0"));
+  EXPECT_THAT(Contents("out.json"), testing::HasSubstr("\"median_error\": 0."));
+}
+
 }  // namespace
 }  // namespace validate_test_cc
 }  // namespace orrery::cli

@@ -2,7 +2,6 @@
 #include <iostream>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cost_models/cost_model.h"
@@ -10,8 +9,7 @@
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/validation/measured_steps.h"
-#include "tools/validation/step_errors.h"
-#include "tools/validation/step_setup.h"
+#include "tools/validation/validation_report.h"
 
 // Predicts published measurements.
 
@@ -47,22 +45,21 @@ absl::Status Validate(const Flags& flags) {
     ORRERY_RETURN_IF_ERROR(
         Annotate(cost_models::MakeCostModel(flags.cost_model).status(), "--cost-model"));
   }
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(flags.data));
-  std::vector<PredictedStep> predicted;
-  predicted.reserve(steps.size());
-  for (const MeasuredStep& step : steps) predicted.push_back(Predict(step, flags.cost_model));
-  if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, ErrorCsv(predicted)));
-  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, ErrorJson(predicted)));
-  std::cout << ErrorTable(predicted);
+  ORRERY_ASSIGN_OR_RETURN(const ValidationReport report, PredictAll(flags.data, flags.cost_model));
+  if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, ReportCsv(report)));
+  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, ReportJson(report)));
+  std::cout << ReportText(report);
   return absl::OkStatus();
 }
 
 int Main(int argc, char** argv) {
   Flags flags;
-  ProgramSpec spec{.usage = "validate --data DIR_OR_FILE [flags]",
-                   .about = "Predicts measured training steps, and says how far off it is.",
-                   .example = "build/bin/validate --data tests/data/validation",
-                   .options = po::options_description("Flags")};
+  ProgramSpec spec{
+      .usage = "validate --data DIR_OR_FILE [flags]",
+      .about =
+          "Predicts measured training steps, kernels and collectives, and says how far off it is.",
+      .example = "build/bin/validate --data tests/data/validation",
+      .options = po::options_description("Flags")};
   spec.options.add_options()(
       "data", po::value(&flags.data)->required(),
       "file of published rows, or a folder of such files (docs/validation_memory.md)")(

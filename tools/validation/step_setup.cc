@@ -207,7 +207,9 @@ absl::Status CheckRow(const MeasuredStep& step) {
   if (absl::StrContains(job, "lora")) {
     return Skip("low-rank adaptation");
   }
-  if (step.seconds <= 0 && step.bytes <= 0) return Skip("neither a time nor memory was measured");
+  if (step.seconds <= 0 && step.bytes <= 0 && !step.compared) {
+    return Skip("neither a time nor memory was measured");
+  }
   if (m.layers == 0 || m.hidden == 0 || m.seq == 0) return Skip("the model's shape is not said");
   if (m.heads == 0 && m.hidden % 128 != 0) return Skip("the model's heads are not said");
   if (step.devices == 0) return Skip("the number of devices is not said");

@@ -1,0 +1,40 @@
+#ifndef ORRERY_TOOLS_VALIDATION_VALIDATION_REPORT_H_
+#define ORRERY_TOOLS_VALIDATION_VALIDATION_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "tools/validation/predicted_tables.h"
+#include "tools/validation/step_errors.h"
+
+// All that `validate` predicts, as text.
+
+namespace orrery::tools {
+
+/// Steps, and tables of kernels and collectives, of the files that were read.
+struct ValidationReport {
+  std::vector<PredictedStep> steps;
+  std::vector<PredictedTable> tables = {};
+};
+
+/// Reads a file of published rows and tables, or all of a folder, and predicts them; steps with
+/// that cost model (empty: the default).
+absl::StatusOr<ValidationReport> PredictAll(const std::string& path, absl::string_view cost_model);
+
+/// For people: figures of each source, of each pair of rows that one change is between, and of each
+/// table.
+std::string ReportText(const ValidationReport& report);
+
+/// One line a row, with its pair where it has one, and one a point of a table:
+/// docs/command_line.md lists the columns.
+std::string ReportCsv(const ValidationReport& report);
+
+/// {"sources": [...], "rows": [...], "skipped": {...}, "pairs": [...], "pair_figures": [...],
+/// "tables": [...]}; tables with their figures, without their points.
+std::string ReportJson(const ValidationReport& report);
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_VALIDATION_VALIDATION_REPORT_H_
