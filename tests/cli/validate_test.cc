@@ -54,6 +54,45 @@ TEST(Validate, SaysWhatAChangeDoesAndWhatKernelsTake) {
   EXPECT_THAT(Contents("out.json"), testing::HasSubstr("\"median_error\": 0."));
 }
 
+// A page links its plot from where it stands; residuals are a line a row.
+TEST(Validate, WritesAPageAndItsPlot) {
+  Clear();
+  const Finished finished =
+      Ask("--page docs/rows.md --plot docs/img/rows.svg --residuals rows.inc");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(Contents("docs/rows.md"), testing::HasSubstr("](img/rows.svg)\n"));
+  EXPECT_THAT(Contents("docs/rows.md"),
+              testing::HasSubstr("| `02_korthikanti_2205.05198` | calibration | time | 4 | 1."));
+  EXPECT_THAT(Contents("docs/img/rows.svg"), testing::HasSubstr("02_korthikanti_2205.05198"));
+  EXPECT_THAT(Contents("rows.inc"),
+              testing::HasSubstr("\"a100-80gb\", \"fp16\", \"megatron\", false, "));
+}
+
+// Before any work.
+TEST(Validate, NeedsGnuplotForPlotsAlone) {
+  Clear();
+  const std::string data =
+      absl::StrCat("--data ", ORRERY_SOURCE_DIR, "/tests/data/validation_pairs.json --page p.md ");
+  const Finished ending = Execute("validate " + data + "--plot p.png");
+  EXPECT_EQ(ending.code, 1);
+  EXPECT_THAT(ending.err, testing::HasSubstr("--plot: p.png: wanted a name that ends in .svg or "
+                                             ".pdf"));
+  EXPECT_TRUE(Left().empty());
+  const std::string nowhere = absl::StrCat("validate ", data);
+  const Finished twice = Execute(nowhere + "--plot p.md");
+  EXPECT_EQ(twice.code, 1);
+  EXPECT_THAT(twice.err, testing::HasSubstr("two outputs go to this file"));
+  const Finished without = Execute(absl::StrCat("validate --help >/dev/null; PATH=/nowhere ",
+                                                ORRERY_BIN_DIR, "/", nowhere, "--plot p.svg"));
+  EXPECT_EQ(without.code, 1);
+  EXPECT_THAT(without.err, testing::HasSubstr("wanted that of Debian's package gnuplot-nox"));
+  EXPECT_TRUE(Left().empty());
+  EXPECT_EQ(Execute(absl::StrCat("validate --help >/dev/null; PATH=/nowhere ", ORRERY_BIN_DIR, "/",
+                                 nowhere))
+                .code,
+            0);
+}
+
 }  // namespace
 }  // namespace validate_test_cc
 }  // namespace orrery::cli

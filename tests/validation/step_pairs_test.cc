@@ -118,7 +118,8 @@ TEST(StepPairs, AreReadFromRows) {
   EXPECT_DOUBLE_EQ((*steps)[2].change->time_ratio, 1 / 0.8);
   EXPECT_FALSE((*steps)[2].change->memory_bytes.has_value());
   EXPECT_FALSE((*steps)[3].compared);
-  const auto report = PredictAll(ORRERY_SOURCE_DIR "/tests/data/validation_pairs.json", "");
+  const std::vector<std::string> files = {ORRERY_SOURCE_DIR "/tests/data/validation_pairs.json"};
+  const auto report = PredictAll(files, "");
   ASSERT_TRUE(report.ok()) << report.status();
   const std::vector<StepPair> pairs = PairsOf(report->steps);
   ASSERT_EQ(pairs.size(), 2u);

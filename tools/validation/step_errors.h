@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/validation/measured_steps.h"
+#include "tools/validation/step_features.h"
 
 // How far predictions are from measurements.
 
@@ -18,7 +19,8 @@ struct PredictedStep {
   MeasuredStep step;
   double seconds = 0;
   double bytes = 0;
-  std::string skipped = {};  // why nothing was
+  std::string skipped = {};    // why nothing was
+  StepFeatures features = {};  // of one that was
 };
 
 /// Of pairs of a prediction and a measurement. Errors are predicted over measured, less 1.

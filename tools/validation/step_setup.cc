@@ -298,14 +298,11 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
 namespace step_setup_cc {
 namespace {
 
-absl::StatusOr<search::Run> Play(const StepSetup& setup) {
+absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags, setup.plan));
   ORRERY_RETURN_IF_ERROR(SetStack(setup.stack, StackUseOf(setting.step), setting.lowering));
-  return search::Play(setting, setup.plan);
-}
-
-absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run, Play(setup));
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, setup.plan));
+  predicted.features = FeaturesOf(setting, setup.plan, setup.stack);
   predicted.seconds = run.report.step_time.seconds();
   predicted.bytes = static_cast<double>(run.report.peak_memory.count());
   return absl::OkStatus();

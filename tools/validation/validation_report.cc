@@ -1,5 +1,7 @@
 #include "tools/validation/validation_report.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -143,12 +145,15 @@ Json TablesJson(const std::vector<PredictedTable>& tables) {
 }  // namespace
 }  // namespace validation_report_cc
 
-absl::StatusOr<ValidationReport> PredictAll(const std::string& path, absl::string_view cost_model) {
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(path));
+absl::StatusOr<ValidationReport> PredictAll(std::span<const std::string> paths,
+                                            absl::string_view cost_model) {
   ValidationReport report;
-  report.steps.reserve(steps.size());
-  for (const MeasuredStep& step : steps) report.steps.push_back(Predict(step, cost_model));
-  ORRERY_ASSIGN_OR_RETURN(report.tables, PredictAllTables(path));
+  for (const std::string& path : paths) {
+    ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(path));
+    for (const MeasuredStep& step : steps) report.steps.push_back(Predict(step, cost_model));
+    ORRERY_ASSIGN_OR_RETURN(std::vector<PredictedTable> tables, PredictAllTables(path));
+    std::ranges::move(tables, std::back_inserter(report.tables));
+  }
   return report;
 }
 

@@ -1,6 +1,7 @@
 #ifndef ORRERY_TOOLS_VALIDATION_VALIDATION_REPORT_H_
 #define ORRERY_TOOLS_VALIDATION_VALIDATION_REPORT_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,10 @@ struct ValidationReport {
   std::vector<PredictedTable> tables = {};
 };
 
-/// Reads a file of published rows and tables, or all of a folder, and predicts them; steps with
-/// that cost model (empty: the default).
-absl::StatusOr<ValidationReport> PredictAll(const std::string& path, absl::string_view cost_model);
+/// Reads files of published rows and tables, and all files of folders, and predicts them; steps
+/// with that cost model (empty: the default).
+absl::StatusOr<ValidationReport> PredictAll(std::span<const std::string> paths,
+                                            absl::string_view cost_model);
 
 /// For people: figures of each source, of each pair of rows that one change is between, and of each
 /// table.
