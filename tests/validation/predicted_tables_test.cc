@@ -158,7 +158,11 @@ TEST(PredictedTables, WantJson) {
   EXPECT_EQ(PredictTables("nothing", "f.json").status().message(),
             "f.json: is not JSON; wanted {\"tables\": [...]}");
   EXPECT_TRUE(PredictTables("[1, 2]", "f.json")->empty());
-  EXPECT_TRUE(PredictTables(R"({"rows": [1, {"op": 3}], "tables": [4, {}]})", "f.json").ok());
+  EXPECT_TRUE(
+      PredictTables(
+          R"({"rows": [1, {"op": 3}, {"op": "gemm", "shape": {"m": 1}, "measured": {"tflops": 1}}], "tables": [4, {}]})",
+          "f.json")
+          .ok());
 }
 
 TEST(KernelPoints, SizesAreSizes) {
@@ -171,6 +175,10 @@ TEST(KernelPoints, SizesAreSizes) {
   EXPECT_EQ(error({{"m", 1 << 24}, {"n", 1 << 24}, {"k", 1 << 24}}),
             "a kernel's sizes are together over 1e17");
   EXPECT_FALSE(PredictAttention(kernels, {{"batch", 1}, {"heads", 1}, {"seq", 64}}).ok());
+  const PointFigures much = {
+      {"batch", 1 << 20}, {"heads", 1}, {"seq", 1 << 16}, {"head_dim", 64}, {"kv_heads", 1 << 20}};
+  EXPECT_EQ(PredictAttention(kernels, much).status().message(),
+            "a kernel's sizes are together over 1e17");
   EXPECT_EQ(DeviceOfName("GB300")->name, "gb300");
   EXPECT_EQ(DeviceOfName("H100-SXM5-80GB (inferred)")->name, "h100-80gb");
   EXPECT_EQ(*TypeOfName("FP8 (`float8_e4m3fn`)"), ir::DType::kF8);

@@ -1,5 +1,6 @@
 #include "tools/validation/kernel_points.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -133,13 +134,16 @@ absl::StatusOr<double> PredictAttention(const KernelPoints& kernels, const Point
   const auto seq = static_cast<double>(attention.queries), q = static_cast<double>(attention.width),
              v = static_cast<double>(values);
   const double heads = static_cast<double>(attention.batch * attention.heads);
-  const double kv_heads =
-      kernel_points_cc::Figure(figures, "kv_heads", static_cast<double>(attention.heads));
+  ORRERY_ASSIGN_OR_RETURN(
+      const int64_t kv_heads,
+      kernel_points_cc::Size(figures, "kv_heads", static_cast<double>(attention.heads)));
+  const double all_kv_heads = static_cast<double>(attention.batch * kv_heads);
+  ORRERY_RETURN_IF_ERROR(
+      kernel_points_cc::CheckTogether(std::max(heads, all_kv_heads) * seq * seq * (q + v)));
   const double scores = heads * seq * seq;
-  ORRERY_RETURN_IF_ERROR(kernel_points_cc::CheckTogether(scores * (q + v)));
   attention.flops = Flops(scores * (attention.backward ? 6 * q + 4 * v : 2 * q + 2 * v));
   // Queries and results of all heads, keys and values of theirs; backward all of them twice.
-  const double elements = seq * (heads + static_cast<double>(attention.batch) * kv_heads) * (q + v);
+  const double elements = seq * (heads + all_kv_heads) * (q + v);
   attention.bytes = Bytes(static_cast<int64_t>(
       elements * static_cast<double>(ir::SizeOf(kernels.dtype)) * (attention.backward ? 2 : 1)));
   const cost_models::KernelRates& rates = cost_models::KernelRatesOf(kernels.device.name);

@@ -225,7 +225,8 @@ double SecondsOf(const Json& row, const PointFigures& figures) {
   if (measured == row.end() || !measured->is_object()) return 0;
   const auto time = measured->find("time_ms"), rate = measured->find("tflops");
   if (time != measured->end() && time->is_number()) return time->get<double>() * 1e-3;
-  if (rate == measured->end() || !rate->is_number() || !figures.contains("m")) return 0;
+  const bool product = figures.contains("m") && figures.contains("n") && figures.contains("k");
+  if (rate == measured->end() || !rate->is_number() || !product) return 0;
   return 2 * figures.at("m") * figures.at("n") * figures.at("k") / (rate->get<double>() * 1e12);
 }
 
