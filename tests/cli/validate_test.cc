@@ -52,6 +52,11 @@ TEST(Validate, SaysWhatAChangeDoesAndWhatKernelsTake) {
       Contents("out.csv"),
       testing::HasSubstr("\n\"H100-SXM5-80GB bfloat16 m=4096,n=12288,k=12288\",0.00156,0.0"));
   EXPECT_THAT(Contents("out.json"), testing::HasSubstr("\"median_error\": 0."));
+  const Finished both =
+      Execute(absl::StrCat(data, "validation_pairs.json --data ", ORRERY_SOURCE_DIR,
+                           "/tests/data/validation_tables.json"));
+  EXPECT_THAT(both.out, testing::HasSubstr("time: 2, of which 2 have the right sign"));
+  EXPECT_THAT(both.out, testing::HasSubstr("H100-SXM5-80GB bfloat16"));
 }
 
 // A page links its plot from where it stands; residuals are a line a row.
