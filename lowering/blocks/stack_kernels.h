@@ -30,6 +30,9 @@ struct StackKernels {
   /// Nothing is computed on a rank while it sends to another stage: such sends are on the stream
   /// of kernels (Megatron's and DeepSpeed's pipelines of 2021 to 2023).
   bool waits_for_sends = false;
+  /// What goes to another stage is sent once by all tensor-parallel ranks together, the part of
+  /// each, and gathered there (transforms/stages/scattered_sends.h).
+  bool scatters_sends = false;
   /// No gradient is reduced before the last backward of the rank, of all its chunks.
   bool reduces_after_backward = false;
   /// Gathers and reduce-scatters over tensor-parallel ranks go on under the products that read and

@@ -54,6 +54,7 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
       .recomputes_whole = stack.recomputes_whole,
       .waits_for_tensor_parallel = stack.waits_for_tensor_parallel,
       .waits_for_sends = stack.waits_for_sends,
+      .scatters_sends = stack.scatters_sends,
       .reduces_after_backward = stack.reduces_after_backward,
       .pipelines_products = stack.pipelines_products,
       .gathers_ahead = stack.gathers_ahead,

@@ -35,6 +35,7 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"recomputes_whole", &SoftwareStack::recomputes_whole},
     {"waits_for_tensor_parallel", &SoftwareStack::waits_for_tensor_parallel},
     {"waits_for_sends", &SoftwareStack::waits_for_sends},
+    {"scatters_sends", &SoftwareStack::scatters_sends},
     {"reduces_after_backward", &SoftwareStack::reduces_after_backward},
     {"pipelines_products", &SoftwareStack::pipelines_products},
     {"gathers_ahead", &SoftwareStack::gathers_ahead},

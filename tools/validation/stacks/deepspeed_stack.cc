@@ -25,6 +25,7 @@ extern constinit const SoftwareStack kDeepspeedStack = {
     .recomputes_whole = true,
     .waits_for_tensor_parallel = true,
     .waits_for_sends = true,
+    .scatters_sends = true,
     .reduces_after_backward = true,
     .bucket_parameters = kAllGradients,
     .attention = cost_models::AttentionClass::kFlash1,

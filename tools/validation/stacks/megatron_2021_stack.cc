@@ -15,6 +15,7 @@ extern constinit const SoftwareStack kMegatron2021Stack = {
     .recomputes_whole = true,
     .waits_for_tensor_parallel = true,
     .waits_for_sends = true,
+    .scatters_sends = true,
     .reduces_after_backward = true,
     .bucket_parameters = kAllGradients,
     .fp16_traffic = kMegatronFp16Traffic,

@@ -14,6 +14,7 @@ extern constinit const SoftwareStack kMegatronDeepspeedStack = {
     .fuses_dropout_sums = true,
     .recomputes_whole = true,
     .waits_for_sends = true,
+    .scatters_sends = true,
     .reduces_after_backward = true,
     .bucket_parameters = kAllGradients,
     .launch_us = 58,

@@ -9,6 +9,7 @@ extern constinit const SoftwareStack kMegatronStack = {
     .split_loss = kMegatronMemory.split_loss,
     .fuses_dropout_sums = true,
     .recomputes_whole = true,
+    .scatters_sends = true,
     .reduces_after_backward = true,
     .bucket_parameters = kAllGradients,
     .fp16_traffic = kMegatronFp16Traffic,
