@@ -123,10 +123,9 @@ constexpr ModelKey kKeys[] = {
 // So many fields: a key each.
 struct Shape {
   int64_t batch, seq, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, experts, topk;
-  bool swiglu, rms, learned, rotary, bias, tied, packed, flash;
+  bool swiglu, rms, learned, rotary, bias, tied, packed, flash, latent;
   double dropout, attention_dropout, capacity_factor;
   int64_t expert_ffn, shared_ffn, dense_layers;
-  bool latent;
   int64_t q_rank, kv_rank, rope_dim, v_dim;
   Adapters adapters;
 };
@@ -191,8 +190,7 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
     return absl::InvalidArgumentError("shared_ffn and dense_layers want experts");
   }
   if (s.adapters.rank > 0 && (s.bias || s.tied || s.experts > 0 || !s.swiglu)) {
-    return absl::InvalidArgumentError(
-        "lora wants mlp=swiglu without bias, tied_embeddings and experts");
+    return absl::InvalidArgumentError("lora wants mlp=swiglu; no bias, tied table or experts");
   }
   if (s.experts > 0 && s.topk > s.experts) {
     return absl::InvalidArgumentError(
