@@ -48,6 +48,7 @@ struct SoftwareStack {
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
   double slowdown = 0;                                          // StackKernels::slowdown
   double launch_us = 0;      // of the host, a kernel: StackKernels::launch
+  double collective_us = 0;  // a collective: StackKernels::collective
   double prepare_us = 0;     // of the host, a microbatch: StackKernels::prepare
   bool cuda_graphs = false;  // StackKernels::graphs, and no launches of the host
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
