@@ -35,6 +35,10 @@ struct StackKernels {
   bool scatters_sends = false;
   /// No gradient is reduced before the last backward of the rank, of all its chunks.
   bool reduces_after_backward = false;
+  /// What tensor-parallel ranks gather, or reduce and scatter, lies one part behind the other, and
+  /// is copied to where it belongs, or from there, by a kernel of its own (PyTorch's DTensor, whose
+  /// sequence is the second dimension).
+  bool copies_gathers = false;
   /// Gathers and reduce-scatters over tensor-parallel ranks go on under the products that read and
   /// make what they move (lowering/blocks/pipelined_products.h).
   bool pipelines_products = false;

@@ -56,6 +56,7 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
       .waits_for_sends = stack.waits_for_sends,
       .scatters_sends = stack.scatters_sends,
       .reduces_after_backward = stack.reduces_after_backward,
+      .copies_gathers = stack.copies_gathers,
       .pipelines_products = stack.pipelines_products,
       .gathers_ahead = stack.gathers_ahead,
       .bucket_parameters = stack.bucket_parameters,

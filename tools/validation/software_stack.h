@@ -43,6 +43,7 @@ struct SoftwareStack {
   bool waits_for_sends = false;            // StackKernels::waits_for_sends
   bool pipelines_products = false;         // StackKernels::pipelines_products
   bool gathers_ahead = false;              // StackKernels::gathers_ahead
+  bool copies_gathers = false;             // StackKernels::copies_gathers
   bool scatters_sends = false;             // StackKernels::scatters_sends
   bool reduces_after_backward = false;     // StackKernels::reduces_after_backward
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
