@@ -12,7 +12,7 @@
 namespace orrery::cluster {
 
 /// What one accelerator does, as its data sheet says: peaks that a kernel approaches but does not
-/// reach. A cost model says how near it comes.
+/// reach. A cost model says how near it comes. So many fields: a figure of it each.
 struct Device {
   std::string name;            // "a100-80gb"
   FlopRate fp32;               // peak of multiply-adds on the vector units; not TF32

@@ -49,7 +49,7 @@ struct AttentionClassRates {
   const AttentionRates& Of(AttentionClass attention) const;
 };
 
-/// Of all kernels of a device.
+/// Of all kernels of a device. So many fields: a figure each.
 struct KernelRates {
   absl::string_view source;  // of the figures; of an assumption, where no kernel was measured
   bool measured;             // on this device or one with the same cores
