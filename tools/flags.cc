@@ -82,6 +82,7 @@ std::string CostModelNames() {
   for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
     names.push_back(info->name);
   }
+  names.push_back("kernels:FILE");
   names.push_back("measured:FILE");
   return ListWords(names, " or ");
 }
