@@ -203,6 +203,23 @@ bool MeasuredKernel::IsOf(absl::string_view device_name) const {
          absl::StartsWith(device_name, absl::StrCat(device, "-"));
 }
 
+std::string ShapeText(const MeasuredKernel& row) {
+  const auto& [first, second, third, fourth] = row.sizes;
+  if (row.form == KernelForm::kMoving) return absl::StrCat(first);
+  if (row.form == KernelForm::kProduct) {
+    return absl::StrCat(first > 1 ? absl::StrCat(first, "x") : "", second, "x", third, "x", fourth);
+  }
+  return absl::StrCat(first / row.heads, "x", row.heads, "x", second, "x", fourth,
+                      third != second ? absl::StrCat("x", third) : "");
+}
+
+std::string ShapeText(const OpKernel& kernel) {
+  if (kernel.form == KernelForm::kOther) return "";
+  return ShapeText(MeasuredKernel{.form = kernel.form,
+                                  .sizes = SizesOf(kernel),
+                                  .heads = std::max<int64_t>(kernel.attention.heads, 1)});
+}
+
 KernelSizes SizesOf(const OpKernel& kernel) {
   switch (kernel.form) {
     case KernelForm::kProduct:

@@ -43,6 +43,10 @@ struct MeasuredKernel {
 /// take at the same rate.
 ir::DType CountedAs(ir::DType dtype);
 
+/// The shape of a kernel as the table has it, "4096x12288x12288"; empty of kOther.
+std::string ShapeText(const MeasuredKernel& row);
+std::string ShapeText(const OpKernel& kernel);
+
 /// The sizes of a kernel as measured ones have them. Not of kOther.
 KernelSizes SizesOf(const OpKernel& kernel);
 

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "support/file.h"
@@ -48,6 +49,10 @@ TEST(ParseKernelTable, ReadsAllForms) {
   EXPECT_THAT((*table)[3].sizes, ElementsAre(32, 128, 4096, 64));
   EXPECT_FALSE((*table)[3].backward || (*table)[3].causal);
   EXPECT_EQ((*table)[4].form, KernelForm::kMoving);
+  std::vector<std::string> shapes;
+  for (const MeasuredKernel& row : *table) shapes.push_back(ShapeText(row));
+  EXPECT_THAT(shapes, ElementsAre("4096x1024x512", "8x64x32x16", "2x16x4096x128",
+                                  "2x16x128x64x4096", "1048576"));
   EXPECT_EQ((*table)[4].sizes[0], 1 << 20);
   EXPECT_EQ((*table)[4].seconds, 5e-6);
 }
