@@ -54,6 +54,9 @@ struct StackKernels {
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);
+  /// What a collective takes besides, between the kernels of a step: streams wait for each other,
+  /// and ranks for the last of them.
+  Duration collective = Duration(0);
   /// How long the device waits before each forward while the host prepares a microbatch: data,
   /// masks, what it reads back from the device.
   Duration prepare = Duration(0);

@@ -47,8 +47,9 @@ struct SoftwareStack {
   bool reduces_after_backward = false;     // StackKernels::reduces_after_backward
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
   double slowdown = 0;                                          // StackKernels::slowdown
-  double launch_us = 0;   // of the host, a kernel: StackKernels::launch
-  double prepare_us = 0;  // of the host, a microbatch: StackKernels::prepare
+  double launch_us = 0;      // of the host, a kernel: StackKernels::launch
+  double collective_us = 0;  // a collective: StackKernels::collective
+  double prepare_us = 0;     // of the host, a microbatch: StackKernels::prepare
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
   /// That kernels move besides what ops must, by the type of parameters.
   cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};

@@ -43,6 +43,7 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"bucket_parameters_a_rank", &SoftwareStack::bucket_parameters_a_rank, 1e9},
     {"slowdown", &SoftwareStack::slowdown, 0.99},
     {"launch_us", &SoftwareStack::launch_us, 1e6},
+    {"collective_us", &SoftwareStack::collective_us, 1e6},
     {"prepare_us", &SoftwareStack::prepare_us, 1e6},
 };
 

@@ -27,6 +27,7 @@ std::string StackOf(const MeasuredStep& step) {
   // What a row's or a source's name has in it, and the software.
   constexpr std::pair<absl::string_view, absl::string_view> kSoftware[] = {
       {"megatron-lm", "megatron"},
+      {"simumax", "megatron-core"},
       {"torchtitan", "torchtitan"},
       {"sc21", "megatron-2021"},
       {"automodel", "nemo"},
