@@ -154,7 +154,9 @@ absl::StatusOr<std::optional<MeasuredKernel>> KernelOf(const Line& line) {
     read = line.Wrong(kOp, "matmul, attention, elementwise or layer");
   }
   if (!read.ok()) return read;
-  if (const auto dtype = ir::ParseDType(line[kDType]); dtype.has_value() && ir::IsFloat(*dtype)) {
+  std::string type = line[kDType];
+  if (absl::StartsWith(type, "fp")) type.erase(1, 1);  // as --dtype has it
+  if (const auto dtype = ir::ParseDType(type); dtype.has_value() && ir::IsFloat(*dtype)) {
     if (kernel.form != KernelForm::kMoving) kernel.dtype = CountedAs(*dtype);
   } else {
     return line.Wrong(kDType, "bf16, f16, f32 or f8");
@@ -199,8 +201,8 @@ std::vector<MeasuredKernel> Merged(std::vector<MeasuredKernel> rows) {
 ir::DType CountedAs(ir::DType dtype) { return dtype == ir::DType::kF16 ? ir::DType::kBF16 : dtype; }
 
 bool MeasuredKernel::IsOf(absl::string_view device_name) const {
-  return device.empty() || device == device_name ||
-         absl::StartsWith(device_name, absl::StrCat(device, "-"));
+  if (!absl::StartsWith(device_name, device)) return false;
+  return device.empty() || device == device_name || device_name[device.size()] == '-';
 }
 
 std::string ShapeText(const MeasuredKernel& row) {

@@ -28,7 +28,7 @@ TEST(ParseKernelTable, ReadsAllForms) {
       "# a device\n\n"
       "direction,op,dtype,shape,layout,seconds,device,more\r\n"
       ",matmul,bf16,4096x1024x512,TN,1e-4,h100,x\r\n"
-      ",matmul,f16,\"8,64,32,16\",any,2e-5,,\r\n"
+      ",matmul,fp16,\"8,64,32,16\",any,2e-5,,\r\n"
       "backward,attention,bf16,2x16x4096x128,causal,3e-3,,\r\n"
       ",attention,bf16,2x16x128x64x4096,all,3e-4,,\r\n"
       ",elementwise,f32, 1048576 ,,5e-6\r\n"

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <span>
 #include <tuple>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "cost_models/beside_kernels.h"
 #include "cost_models/kernels/attention_kernel.h"
@@ -130,6 +132,29 @@ struct Sum {
   }
 };
 
+// All that the price of a kernel follows from.
+using Known = std::tuple<std::string, KernelForm, KernelSizes, int64_t, int64_t, double, int64_t,
+                         ir::DType, ir::DType, bool, ProductLayout, AttentionClass, bool, double>;
+
+Known KnownOf(const OpKernel& kernel, const cluster::Device& device) {
+  const FusedAttention& attention = kernel.attention;
+  const bool product = kernel.form == KernelForm::kProduct;
+  return {device.name,
+          kernel.form,
+          SizesOf(kernel),
+          kernel.time.picoseconds(),
+          kernel.host.picoseconds(),
+          kernel.flops.count(),
+          kernel.bytes.count(),
+          product ? kernel.types.in : attention.dtype,
+          kernel.types.out,
+          kernel.types.along_k,
+          kernel.layout,
+          attention.kernel,
+          attention.backward,
+          attention.visible};
+}
+
 class Model final : public BesideKernels {
  public:
   Model(std::string name, std::vector<MeasuredKernel> table)
@@ -143,12 +168,12 @@ class Model final : public BesideKernels {
   }
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
                                 const cluster::Device& device) const override {
-    return measured_.Price(MovingKernel(flops, bytes, device), device).time;
+    return Price(MovingKernel(flops, bytes, device), device).time;
   }
   SourceShares SourcesOfFused(Flops flops, Bytes bytes,
                               const cluster::Device& device) const override {
     Sum sum;
-    sum.Add(measured_.Price(MovingKernel(flops, bytes, device), device));
+    sum.Add(Price(MovingKernel(flops, bytes, device), device));
     return sum.Shares();
   }
   std::string DoubtAbout(const cluster::Device& device) const override {
@@ -162,13 +187,29 @@ class Model final : public BesideKernels {
   Sum Of(const OpView& op, const cluster::Device& device) const {
     Sum sum;
     for (const OpKernel& kernel : OpKernelsOf(op, device)) {
-      sum.Add(measured_.Price(kernel, device));
+      sum.Add(Price(kernel, device));
     }
     return sum;
   }
 
+  // Each kernel is looked up once: a table of 5,000 takes 100 us, and a search for shardings asks
+  // for the same again and again.
+  KernelPrice Price(const OpKernel& kernel, const cluster::Device& device) const {
+    const Known key = KnownOf(kernel, device);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto known = known_.find(key);
+      if (known != known_.end()) return known->second;
+    }
+    const KernelPrice price = measured_.Price(kernel, device);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return known_.emplace(key, price).first->second;
+  }
+
   std::string name_;
   MeasuredKernels measured_;
+  mutable std::mutex mutex_;
+  mutable absl::flat_hash_map<Known, KernelPrice> known_;
 };
 
 }  // namespace

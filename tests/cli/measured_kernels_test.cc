@@ -54,6 +54,23 @@ TEST(MeasuredKernels, TellsWhatIsFromWhere) {
   EXPECT_EQ(nlohmann::json::parse(Contents("step.json"))["kernel_shares"], table["kernel_shares"]);
 }
 
+// What a compiler makes of several ops is a kernel that moves so many bytes.
+TEST(MeasuredKernels, TellsItOfFusedKernels) {
+  Clear();
+  std::string table = "op,dtype,shape,layout,seconds\n";
+  for (int64_t bytes = 1 << 16; bytes < int64_t{1} << 34; bytes *= 4) {
+    absl::StrAppend(&table, "elementwise,bf16,", bytes, ",,", static_cast<double>(bytes) / 1e12,
+                    "\n");
+  }
+  Write("k.csv", table);
+  const nlohmann::json fused = Figures("kernels:k.csv --stack torch-compile");
+  const nlohmann::json alone = Figures("kernels:k.csv");
+  const nlohmann::json &shares = fused["kernel_shares"], &others = alone["kernel_shares"];
+  EXPECT_NEAR(shares["interpolated"].get<double>() + shares["modelled"].get<double>(), 1, 1e-6);
+  EXPECT_GT(shares["interpolated"].get<double>(), 0.1);
+  EXPECT_LT(shares["interpolated"].get<double>(), others["interpolated"].get<double>());
+}
+
 TEST(MeasuredKernels, SaysThatATableHasNothingOfTheDevice) {
   Clear();
   Write("k.csv",
