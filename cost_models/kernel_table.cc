@@ -159,7 +159,7 @@ absl::StatusOr<std::optional<MeasuredKernel>> KernelOf(const Line& line) {
   if (const auto dtype = ir::ParseDType(type); dtype.has_value() && ir::IsFloat(*dtype)) {
     if (kernel.form != KernelForm::kMoving) kernel.dtype = CountedAs(*dtype);
   } else {
-    return line.Wrong(kDType, "bf16, f16, f32 or f8");
+    return line.Wrong(kDType, "bf16, f16, f32, f8 or f4");
   }
   const bool is_time = absl::SimpleAtod(line[kSeconds], &kernel.seconds) &&
                        kernel.seconds >= kLeastSeconds && kernel.seconds <= kMostSeconds;

@@ -49,7 +49,7 @@ class Kernels final : public OverLinks {
     ORRERY_CHECK(info.op_class == ir::OpClass::kCompute || info.op_class == ir::OpClass::kOptimizer)
         << info.name << " is no kernel";
     const int kernels = IsAttentionInParts(op) ? KernelsOf(AttentionInPartsOf(op)) : info.kernels;
-    return WorkOf(op, info, device) + Start(device) * kernels;
+    return WorkOf(op, info, device) + Start(device) * (kernels + OtherPasses(op));
   }
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
@@ -59,6 +59,11 @@ class Kernels final : public OverLinks {
 
   double Straggling(const cluster::Device& device) const override {
     return KernelRatesOf(device.name).straggling;
+  }
+
+  // That an op without products moves.
+  static Bytes BytesOf(const OpView& op, const cluster::Device& device) {
+    return BytesMovedBy(op) + ExtraBytesOf(op) + BytesOfOtherCopy(op, device);
   }
 
   std::string DoubtAbout(const cluster::Device& device) const override {
@@ -79,15 +84,25 @@ class Kernels final : public OverLinks {
       return PriceAttentionInParts(AttentionInPartsOf(op), device, KernelRatesOf(device.name));
     }
     if (info.matrix_product) return OtherProduct(op, device);
-    const Bytes bytes = BytesMovedBy(op) + ExtraBytesOf(op) + BytesOfOtherCopy(op, device);
-    return Elementwise(FlopsOf(op), bytes, device);
+    return Elementwise(FlopsOf(op), BytesOf(op, device), device);
   }
 
-  // See KernelRates::copies_both_ways.
+  // See KernelRates::copies_both_ways. Copies of 4 bits are always made in both orders: that along
+  // columns is of what a Hadamard transform has mixed, and a pass before both finds the largest
+  // elements (TransformerEngine's NVFP4BlockScaling).
   static Bytes BytesOfOtherCopy(const OpView& op, const cluster::Device& device) {
-    const bool copies = op.kind == ir::OpKind::kCast && op.results[0]->dtype == ir::DType::kF8;
-    return copies && KernelRatesOf(device.name).copies_both_ways ? ir::SizeOf(*op.results[0])
-                                                                 : Bytes(0);
+    if (op.kind != ir::OpKind::kCast) return Bytes(0);
+    const ir::DType dtype = op.results[0]->dtype;
+    const bool both = dtype == ir::DType::kF4 ||
+                      (dtype == ir::DType::kF8 && KernelRatesOf(device.name).copies_both_ways);
+    const Bytes read = ir::SizeOf(*op.operands[0]) * OtherPasses(op);
+    return both ? ir::SizeOf(*op.results[0]) + read : Bytes(0);
+  }
+
+  // Kernels that read what a copy is made of, besides the one that an op stands for.
+  static int OtherPasses(const OpView& op) {
+    const bool copies = op.kind == ir::OpKind::kCast && op.results[0]->dtype == ir::DType::kF4;
+    return copies ? 2 : 0;
   }
 
   static Duration Products(const OpView& op, const cluster::Device& device) {
@@ -149,8 +164,7 @@ OpKernel ProductKernel(const ir::ProductShape& shape, ProductTypes types, Produc
   const double clock = KernelRatesOf(device.name).clock(types.in);
   const auto batch = static_cast<double>(shape.batch), m = static_cast<double>(shape.m),
              n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
-  const auto in = static_cast<double>(ir::SizeOf(types.in)),
-             out = static_cast<double>(ir::SizeOf(types.out));
+  const double in = ir::BytesOf(types.in), out = ir::BytesOf(types.out);
   const double bytes = batch * (in * (m * k + k * n) + out * m * n);
   return {.form = KernelForm::kProduct,
           .time = PriceProduct(shape, types, device, clock).time + kernels_cc::Start(device),
@@ -188,7 +202,8 @@ OpKernels OpKernelsOf(const OpView& op, const cluster::Device& device) {
   if (info.products != nullptr) kernels = kernels_cc::ProductsAlone(op, device);
   // What is left: all of an op without products, and else what is moved besides.
   Duration rest = kernels_cc::Kernels().Compute(op, device);
-  Bytes bytes = info.products != nullptr ? ExtraBytesOf(op) : BytesMovedBy(op) + ExtraBytesOf(op);
+  const Bytes bytes =
+      info.products != nullptr ? ExtraBytesOf(op) : kernels_cc::Kernels::BytesOf(op, device);
   for (const OpKernel& kernel : kernels) rest -= std::min(rest, kernel.time);
   if (rest == Duration(0)) return kernels;
   const bool other = IsAttentionInParts(op) || (info.matrix_product && kernels.empty());

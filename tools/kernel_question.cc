@@ -312,7 +312,7 @@ absl::Status AnswerKernel(const KernelFlags& flags) {
   const std::optional<ir::DType> dtype = ir::ParseDType(flags.dtype);
   if (!dtype.has_value() || !ir::IsFloat(*dtype)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--dtype '", flags.dtype, "': wanted bf16, f16, f32 or f8"));
+        absl::StrCat("--dtype '", flags.dtype, "': wanted bf16, f16, f32, f8 or f4"));
   }
   ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, own::DeviceOf(flags.device));
   ORRERY_ASSIGN_OR_RETURN(std::vector<int64_t> shape, own::ShapeOf(flags.shape, form));

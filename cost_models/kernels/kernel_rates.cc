@@ -20,6 +20,8 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 // backward. On H100 the two oldest are as much slower than 2 as on A100. Blackwell runs 2 by
 // Ampere's instructions, at as many flops a core as Hopper. Other products: literature, not
 // checked.
+// Of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61 forward kernels
+// of TensorRT-LLM with heads of 128 and 2,048 positions or more (aiconfigurator@095f58a51).
 //
 // Unaligned: a step of GPT-2 with a vocabulary of 50,257 takes a quarter more than with 50,304
 // (Karpathy, nanoGPT, 2023), of which logits are a third; products of many matrices: what heads of
@@ -46,9 +48,11 @@ constexpr KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .start = Nanoseconds(2840),
           .sustained = sustained,
           .sustained_quarter = sustained,
+          .sustained_eighth = sustained,
           .straggling = 0.006,
           .half = kProductsOfA100,
           .quarter = kProductsOfA100,
+          .eighth = kProductsOfA100,
           .attention =
               {.cudnn = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
                .flash3 = kFlash2OnA100,
@@ -58,7 +62,8 @@ constexpr KernelRates RatesOfA100(double sustained, absl::string_view source) {
                           .fill = 200,
                           .width_power = 0,
                           .whole_heads = true},
-               .triton = {.efficiency = 0.50, .backward = 0.50, .fill = 200, .width_power = 0}},
+               .triton = {.efficiency = 0.50, .backward = 0.50, .fill = 200, .width_power = 0},
+               .cudnn8 = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3}},
           .copies_both_ways = false,
           .other_products = 0.40};
 }
@@ -71,6 +76,15 @@ constexpr KernelRates kRatesOfA100Pcie =
 // Steps of NeMo with products of 8 bits imply so much less of a burst than those of 16.
 constexpr double kQuarterOnH100 = 0.77 / 0.79;
 
+constexpr ProductRates kQuarterProductsOfH100 = {.efficiency = 0.787,
+                                                 .memory = 0.821,
+                                                 .fill = 263,
+                                                 .wave_weight = 0.329,
+                                                 .tile_penalty = 0.0135,
+                                                 .step = Nanoseconds(79),
+                                                 .unaligned = kUnaligned,
+                                                 .unaligned_batch = kUnalignedBatch};
+
 constexpr KernelRates RatesOfH100(double sustained, absl::string_view source) {
   return {
       .source = source,
@@ -79,6 +93,7 @@ constexpr KernelRates RatesOfH100(double sustained, absl::string_view source) {
       .start = Nanoseconds(2580),
       .sustained = sustained,
       .sustained_quarter = sustained * kQuarterOnH100,
+      .sustained_eighth = sustained * kQuarterOnH100,
       .straggling = 0.003,
       .half = {.efficiency = 0.816,
                .memory = 0.838,
@@ -88,14 +103,8 @@ constexpr KernelRates RatesOfH100(double sustained, absl::string_view source) {
                .step = Nanoseconds(103),
                .unaligned = kUnaligned,
                .unaligned_batch = kUnalignedBatch},
-      .quarter = {.efficiency = 0.787,
-                  .memory = 0.821,
-                  .fill = 263,
-                  .wave_weight = 0.329,
-                  .tile_penalty = 0.0135,
-                  .step = Nanoseconds(79),
-                  .unaligned = kUnaligned,
-                  .unaligned_batch = kUnalignedBatch},
+      .quarter = kQuarterProductsOfH100,
+      .eighth = kQuarterProductsOfH100,
       .attention =
           {.cudnn = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
            .flash3 = {.efficiency = 0.66, .backward = 0.86, .fill = 250, .width_power = 0.4},
@@ -105,7 +114,8 @@ constexpr KernelRates RatesOfH100(double sustained, absl::string_view source) {
                       .fill = 200,
                       .width_power = 0,
                       .whole_heads = true},
-           .triton = {.efficiency = 0.257, .backward = 0.50, .fill = 200, .width_power = 0}},
+           .triton = {.efficiency = 0.257, .backward = 0.50, .fill = 200, .width_power = 0},
+           .cudnn8 = {.efficiency = 0.81, .backward = 0.83, .fill = 200, .width_power = 0.5}},
       .copies_both_ways = true,
       .other_products = 0.65,
   };
@@ -120,15 +130,20 @@ constexpr KernelRates kRatesOfH100At500W = RatesOfH100(
 constexpr AttentionRates kFlash2OnB200 = {
     .efficiency = 0.185, .backward = 0.87, .fill = 230, .width_power = 0.2};
 
-constexpr KernelRates RatesOfB200(double sustained, double sustained_quarter,
-                                  absl::string_view source) {
+// Clocks of training, by how many bits products have.
+struct Clocks {
+  double half, quarter, eighth;
+};
+
+constexpr KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
   return {
       .source = source,
       .measured = true,
       .cores = 148,
       .start = Nanoseconds(2040),
-      .sustained = sustained,
-      .sustained_quarter = sustained_quarter,
+      .sustained = sustained.half,
+      .sustained_quarter = sustained.quarter,
+      .sustained_eighth = sustained.eighth,
       .straggling = 0.003,
       .half = {.efficiency = 0.686,
                .memory = 0.726,
@@ -146,6 +161,14 @@ constexpr KernelRates RatesOfB200(double sustained, double sustained_quarter,
                   .step = Nanoseconds(119),
                   .unaligned = kUnaligned,
                   .unaligned_batch = kUnalignedBatch},
+      .eighth = {.efficiency = 0.512,
+                 .memory = 0.535,
+                 .fill = 530,
+                 .wave_weight = 0.375,
+                 .tile_penalty = 0.423,
+                 .step = Nanoseconds(441),
+                 .unaligned = kUnaligned,
+                 .unaligned_batch = kUnalignedBatch},
       .attention =
           {.cudnn = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
            .flash3 = kFlash2OnB200,
@@ -155,18 +178,21 @@ constexpr KernelRates RatesOfB200(double sustained, double sustained_quarter,
                       .fill = 200,
                       .width_power = 0,
                       .whole_heads = true},
-           .triton = {.efficiency = 0.127, .backward = 0.50, .fill = 200, .width_power = 0}},
+           .triton = {.efficiency = 0.127, .backward = 0.50, .fill = 200, .width_power = 0},
+           .cudnn8 = {.efficiency = 0.706, .backward = 0.83, .fill = 200, .width_power = 0.5}},
       .copies_both_ways = false,
       .other_products = 0.55,
   };
 }
 
 constexpr KernelRates kRatesOfB200 =
-    RatesOfB200(0.72, 0.69, "aiconfigurator's kernel tables; the clock of SimuMax's");
+    RatesOfB200({.half = 0.72, .quarter = 0.69, .eighth = 0.80},
+                "aiconfigurator's kernel tables; the clock of SimuMax's");
 // The same cores with 1.4 kW where GB200 has 1.2: steps of Llama 3 70B in 8 bits, 8B, and GPT-OSS
 // (Megatron Bridge) take 1.15 to 1.25 times less.
 constexpr KernelRates kRatesOfB300 =
-    RatesOfB200(0.85, 0.84, "aiconfigurator's kernel tables of B200; the clock of training runs");
+    RatesOfB200({.half = 0.85, .quarter = 0.84, .eighth = 0.97},
+                "aiconfigurator's kernel tables of B200; the clock of training runs");
 
 constexpr ProductRates kAssumed = {.efficiency = 0.8,
                                    .memory = 0.8,
@@ -190,9 +216,11 @@ constexpr KernelRates kAssumedRates = {
     .start = Nanoseconds(2600),
     .sustained = 0.8,
     .sustained_quarter = 0.78,
+    .sustained_eighth = 0.78,
     .straggling = 0.003,
     .half = kAssumed,
     .quarter = kAssumed,
+    .eighth = kAssumed,
     .attention = {.cudnn = kAssumedAttention,
                   .flash3 = kAssumedFlash2,
                   .flash2 = kAssumedFlash2,
@@ -201,10 +229,26 @@ constexpr KernelRates kAssumedRates = {
                              .fill = 200,
                              .width_power = 0,
                              .whole_heads = true},
-                  .triton = {.efficiency = 0.35, .backward = 0.50, .fill = 200, .width_power = 0}},
+                  .triton = {.efficiency = 0.35, .backward = 0.50, .fill = 200, .width_power = 0},
+                  .cudnn8 = kAssumedAttention},
     .copies_both_ways = false,
     .other_products = 0.5,
 };
+
+// Products in fp32, without tensor cores: steps of an MLP in PyTorch (DistIR, microsoft/dist-ir at
+// 7cfa1b0) take what the largest tiles, of 128 x 128, reach of the data sheet.
+constexpr KernelRates RatesOfV100() {
+  KernelRates rates = kAssumedRates;
+  rates.source = "steps of DistIR's MLP in fp32; attention is an assumption";
+  rates.measured = true;
+  rates.cores = 80;
+  rates.sustained = rates.sustained_quarter = rates.sustained_eighth = 1;
+  rates.half.efficiency = 0.86;
+  rates.half.fill = 30;
+  return rates;
+}
+
+constexpr KernelRates kRatesOfV100 = RatesOfV100();
 
 // The first prefix that fits: devices of one architecture have one kind of cores.
 struct Line {
@@ -213,6 +257,7 @@ struct Line {
 };
 
 constexpr Line kLines[] = {
+    {"v100-16gb", kRatesOfV100},
     {"a100-40gb-pcie", kRatesOfA100Pcie},
     {"a100-80gb-pcie", kRatesOfA100Pcie},
     {"a100-", kRatesOfA100},
@@ -242,15 +287,19 @@ const AttentionRates& AttentionClassRates::Of(AttentionClass attention) const {
       return flash1;
     case AttentionClass::kTriton:
       return triton;
+    case AttentionClass::kCudnn8:
+      return cudnn8;
   }
   return cudnn;
 }
 
 const ProductRates& KernelRates::products(ir::DType dtype) const {
+  if (dtype == ir::DType::kF4) return eighth;
   return ir::SizeOf(dtype) == 1 ? quarter : half;
 }
 
 double KernelRates::clock(ir::DType dtype) const {
+  if (dtype == ir::DType::kF4) return sustained_eighth;
   return ir::SizeOf(dtype) == 1 ? sustained_quarter : sustained;
 }
 

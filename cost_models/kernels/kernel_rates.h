@@ -43,7 +43,7 @@ struct AttentionRates {
 
 /// Those of each class.
 struct AttentionClassRates {
-  AttentionRates cudnn, flash3, flash2, flash1, triton;
+  AttentionRates cudnn, flash3, flash2, flash1, triton, cudnn8;
 
   /// Those of one of them.
   const AttentionRates& Of(AttentionClass attention) const;
@@ -59,10 +59,13 @@ struct KernelRates {
   double sustained;
   /// The same of products of 8 bits, which may draw more.
   double sustained_quarter;
+  /// The same of products of 4 bits.
+  double sustained_eighth;
   /// How much longer the slowest of twice as many devices takes.
   double straggling;
   ProductRates half;     // 2-byte operands, and wider ones
   ProductRates quarter;  // 1-byte operands
+  ProductRates eighth;   // 4-bit operands; those of 1 byte where a device has none
   AttentionClassRates attention;
   /// 8-bit products want both operands with k in a row (Hopper's do), so that copies are made in
   /// both orders: one for the product forward, one for those of backward.

@@ -37,6 +37,7 @@ TEST(KernelRates, HaveAClockForEachWidth) {
   EXPECT_EQ(b200.clock(ir::DType::kBF16), b200.sustained);
   EXPECT_EQ(b200.clock(ir::DType::kF8), b200.sustained_quarter);
   EXPECT_LT(b200.clock(ir::DType::kF8), b200.clock(ir::DType::kBF16));
+  EXPECT_EQ(b200.clock(ir::DType::kF4), b200.sustained_eighth);
 }
 
 TEST(KernelRates, AreThoseOfTheCores) {
@@ -59,6 +60,9 @@ TEST(KernelRates, OfAnUnknownDeviceSaySo) {
 TEST(KernelRates, AreOfAnElementType) {
   const KernelRates& rates = KernelRatesOf("h100-80gb");
   EXPECT_EQ(&rates.products(ir::DType::kF8), &rates.quarter);
+  EXPECT_EQ(&rates.products(ir::DType::kF4), &rates.eighth);
+  EXPECT_EQ(rates.eighth.efficiency, rates.quarter.efficiency) << "an H100 has none of 4 bits";
+  EXPECT_LT(KernelRatesOf("b200").eighth.efficiency, KernelRatesOf("b200").quarter.efficiency);
   EXPECT_EQ(&rates.products(ir::DType::kBF16), &rates.half);
   EXPECT_EQ(&rates.products(ir::DType::kF32), &rates.half);
 }

@@ -162,7 +162,7 @@ TEST(Kernel, SaysWhatItWants) {
       {"--shape 1,2,3 --device h100 --cost-model roofline",
        "--cost-model 'roofline': wanted kernels or kernels:FILE"},
       {"--op attention --shape 1,2,3,64 --device h100 --attention flash9",
-       "--attention 'flash9': wanted one of cudnn, flash3, flash2, flash1, triton"}};
+       "--attention 'flash9': wanted one of cudnn, flash3, flash2, flash1, triton, cudnn-fp8"}};
   for (const auto& [flags, message] : wrong) {
     const Finished finished = Ask(flags);
     EXPECT_EQ(finished.code, 1) << flags;

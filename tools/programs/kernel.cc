@@ -68,7 +68,7 @@ int Main(int argc, char** argv) {
       "shape", po::value(&flags.shape)->required(),
       "of matmul m,n,k or batch,m,n,k: [m,k] times [k,n]; of attention batch,heads,queries,width "
       "and, where there are others, keys; of elementwise the bytes that are read and written")(
-      "dtype", po::value(&flags.dtype)->default_value(flags.dtype), "bf16, f16, f32 or f8")(
+      "dtype", po::value(&flags.dtype)->default_value(flags.dtype), "bf16, f16, f32, f8 or f4")(
       "layout", po::value(&flags.layout)->default_value(flags.layout),
       absl::StrCat("of matmul, along which rows the sum runs: of both operands, of the first, of "
                    "neither: ",
