@@ -20,7 +20,7 @@ using PlotCell = std::variant<double, std::string>;
 /// Rows that commands of a script read as $name: column 1 is the first cell. A number that is not
 /// finite leaves its point out.
 struct PlotTable {
-  std::string name;  // letters
+  std::string name;  // a letter, then letters and digits
   std::vector<std::vector<PlotCell>> rows;
 };
 
