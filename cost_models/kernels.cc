@@ -25,7 +25,7 @@ Duration MemoryTime(Bytes bytes, const cluster::Device& device, const ProductRat
 
 // A kernel begins when the one before has ended, and no sooner than the host can launch it.
 Duration Start(const cluster::Device& device) {
-  return std::max(device.launch_overhead, KernelRatesOf(device.name).start);
+  return std::max(device.launch_overhead, device.rates.start);
 }
 
 // Whether rows of an operand are of that length: what is summed up over lies side by side.
@@ -53,11 +53,11 @@ class Kernels final : public OverLinks {
   }
 
   double Straggling(const cluster::Device& device) const override {
-    return KernelRatesOf(device.name).straggling;
+    return device.rates.straggling;
   }
 
   std::string DoubtAbout(const cluster::Device& device) const override {
-    const KernelRates& rates = KernelRatesOf(device.name);
+    const KernelRates& rates = device.rates;
     if (rates.measured) return "";
     return absl::StrCat(
         "rates of kernels, between those of A100, H100 and B200: none was measured on ",
@@ -68,10 +68,10 @@ class Kernels final : public OverLinks {
   static Duration WorkOf(const OpView& op, const ir::OpInfo& info, const cluster::Device& device) {
     if (info.products != nullptr) return Products(op, device);
     if (IsFusedAttention(op)) {
-      return PriceAttention(FusedAttentionOf(op), device, KernelRatesOf(device.name));
+      return PriceAttention(FusedAttentionOf(op), device, device.rates);
     }
     if (IsAttentionInParts(op)) {
-      return PriceAttentionInParts(AttentionInPartsOf(op), device, KernelRatesOf(device.name));
+      return PriceAttentionInParts(AttentionInPartsOf(op), device, device.rates);
     }
     if (info.matrix_product) return OtherProduct(op, device);
     const Bytes bytes = BytesMovedBy(op) + ExtraBytesOf(op) + BytesOfOtherCopy(op, device);
@@ -81,32 +81,31 @@ class Kernels final : public OverLinks {
   // See KernelRates::copies_both_ways.
   static Bytes BytesOfOtherCopy(const OpView& op, const cluster::Device& device) {
     const bool copies = op.kind == ir::OpKind::kCast && op.results[0]->dtype == ir::DType::kF8;
-    return copies && KernelRatesOf(device.name).copies_both_ways ? ir::SizeOf(*op.results[0])
-                                                                 : Bytes(0);
+    return copies && device.rates.copies_both_ways ? ir::SizeOf(*op.results[0]) : Bytes(0);
   }
 
   static Duration Products(const OpView& op, const cluster::Device& device) {
     ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
-    Duration sum = MemoryTime(ExtraBytesOf(op), device, KernelRatesOf(device.name).half);
+    Duration sum = MemoryTime(ExtraBytesOf(op), device, device.rates.half);
     for (const ir::ProductShape& shape : ProductsOf(op)) {
       if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
       types.along_k = HasRowsOf(op, shape.k);
-      sum += PriceProduct(shape, types, device, KernelRatesOf(device.name).clock(types.in)).time;
+      sum += PriceProduct(shape, types, device, ClockOf(device.rates, types.in)).time;
     }
     return sum;
   }
 
   static Duration OtherProduct(const OpView& op, const cluster::Device& device) {
-    const KernelRates& rates = KernelRatesOf(device.name);
+    const KernelRates& rates = device.rates;
     const ir::DType dtype = op.operands[0]->dtype;
     const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
     const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
-    return std::max(products, MemoryTime(BytesMovedBy(op), device, rates.products(dtype)));
+    return std::max(products, MemoryTime(BytesMovedBy(op), device, ProductRatesOf(rates, dtype)));
   }
 
   static Duration Elementwise(Flops flops, Bytes bytes, const cluster::Device& device) {
     return std::max(Duration::FromSeconds(flops.count() / device.fp32.flops_per_second()),
-                    MemoryTime(bytes, device, KernelRatesOf(device.name).half));
+                    MemoryTime(bytes, device, device.rates.half));
   }
 };
 

@@ -56,12 +56,12 @@ double QuantizeMicroseconds(const Row& row) {
   const bool hopper = row.table.starts_with("H100");
   const double passes = hopper ? 2.25 : 2.22, start = hopper ? 9.82 : 11.96;
   const double rate = static_cast<double>(row.device.memory_bandwidth.bytes_per_second()) *
-                      KernelRatesOf(row.device.name).quarter.memory;
+                      row.device.rates.quarter.memory;
   return start + passes * 3 * static_cast<double>(row.shape.m * row.shape.k) / rate * 1e6;
 }
 
 double ErrorOf(const Row& row, double clock, double besides) {
-  const double start = KernelRatesOf(row.device.name).start.microseconds();
+  const double start = row.device.rates.start.microseconds();
   const double predicted =
       PriceProduct(row.shape, row.types, row.device, clock).time.microseconds() + start + besides;
   return std::abs(predicted / row.microseconds - 1);
@@ -107,7 +107,7 @@ TEST(MatrixProduct, IsAsMeasuredUnderLoad) {
     row.table = fields[0];
     // Bytes that are written stand in for a type that is as wide; 8, of a sum that is read too.
     row.types.out = fields[5] == "2" ? DType::kBF16 : fields[5] == "4" ? DType::kF32 : DType::kF64;
-    errors[row.table].push_back(ErrorOf(row, KernelRatesOf(row.device.name).sustained, 0));
+    errors[row.table].push_back(ErrorOf(row, row.device.rates.sustained, 0));
   }
   ExpectMedians(errors, {{"a100-80gb-pcie", 0.03}, {"b200", 0.06}});
 }
@@ -202,7 +202,7 @@ TEST(MatrixProduct, OfRowsThatDoNotBeginAtSixteenBytesIsSlower) {
   EXPECT_FALSE(IsAligned({.m = 7, .n = 8, .k = 8}, weights));
   EXPECT_FALSE(IsAligned({.m = 8, .n = 8, .k = 8}, {.in = DType::kF8}));
   EXPECT_TRUE(IsAligned({.m = 7, .n = 7, .k = 7}, {.in = DType::kF32}));
-  const ProductRates& rates = KernelRatesOf("h100-80gb").half;
+  const ProductRates& rates = cluster::FindDevice("h100-80gb")->rates.half;
   const auto seconds = [](const ProductShape& shape) { return TimeOf(shape).seconds(); };
   EXPECT_NEAR(
       seconds({.m = 4096, .n = 50257, .k = 4096}) / seconds({.m = 4096, .n = 50264, .k = 4096}),

@@ -12,7 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cluster/cluster_file.h"
 #include "cluster/device.h"
+#include "cluster/part_file.h"
 #include "cost_models/fused_attention.h"
 #include "cost_models/kernels/attention_kernel.h"
 #include "cost_models/kernels/kernel_choice.h"
@@ -35,7 +37,7 @@ using Json = nlohmann::ordered_json;
 
 struct Flags {
   std::string op = "matmul", shape, dtype = "bf16", device, json, attention = "cudnn";
-  bool backward = false, all_keys = false;
+  bool backward = false, all_keys = false, print_device = false;
 };
 
 // What is asked, and on what.
@@ -55,10 +57,10 @@ struct Answer {
   Json figures = Json::object();                                // likewise
 };
 
-// That of the name, or the first of those whose names begin so: "h100".
+// That of the name or file, or the first of those whose names begin so: "h100".
 absl::StatusOr<cluster::Device> DeviceOf(const std::string& name) {
-  absl::StatusOr<cluster::Device> exact = cluster::FindDevice(name);
-  if (exact.ok()) return exact;
+  absl::StatusOr<cluster::Device> exact = cluster::FindDeviceOrFile(name);
+  if (exact.ok() || cluster::IsClusterFile(name)) return exact;
   for (const cluster::Device& device : cluster::AllDevices()) {
     if (absl::StartsWith(device.name, absl::StrCat(name, "-"))) return device;
   }
@@ -104,7 +106,7 @@ Answer PriceMatmul(const Question& question) {
     return cost_models::PriceProduct(shape, {.in = question.dtype, .out = out}, question.device,
                                      clock);
   };
-  const cost_models::ProductTime time = at(question.rates.clock(question.dtype));
+  const cost_models::ProductTime time = at(cost_models::ClockOf(question.rates, question.dtype));
   const auto batch = static_cast<double>(shape.batch), m = static_cast<double>(shape.m),
              n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
   const auto in = static_cast<double>(ir::SizeOf(question.dtype));
@@ -220,7 +222,14 @@ absl::Status WriteJson(const Flags& flags, const Question& question, const Answe
   return WriteFile(flags.json, absl::StrCat(json.dump(2), "\n"));
 }
 
+absl::Status PrintDevice(const Flags& flags) {
+  ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, DeviceOf(flags.device));
+  std::cout << cluster::PrintDevice(device);
+  return absl::OkStatus();
+}
+
 absl::Status Kernel(const Flags& flags) {
+  if (flags.print_device) return PrintDevice(flags);
   const bool matmul = flags.op == "matmul";
   if (!matmul && flags.op != "attention") {
     return absl::InvalidArgumentError(
@@ -245,7 +254,7 @@ absl::Status Kernel(const Flags& flags) {
   const Question question = {.shape = std::move(shape),
                              .dtype = *dtype,
                              .device = device,
-                             .rates = cost_models::KernelRatesOf(device.name),
+                             .rates = device.rates,
                              .choice = {.attention = attention}};
   Answer answer;
   if (matmul) {
@@ -267,12 +276,14 @@ int Main(int argc, char** argv) {
       .options = po::options_description("Flags")};
   spec.options.add_options()("op", po::value(&flags.op)->default_value(flags.op),
                              "matmul: a product of matrices; attention: a fused one")(
-      "shape", po::value(&flags.shape)->required(),
+      "shape", po::value(&flags.shape),
       "of matmul m,n,k or batch,m,n,k: [m,k] times [k,n]; of attention batch,heads,queries,width "
       "and, where there are others, keys")(
       "dtype", po::value(&flags.dtype)->default_value(flags.dtype), "bf16, f16, f32 or f8")(
       "device", po::value(&flags.device)->required(),
-      "kind of device, as h100-80gb, or the beginning of its name, as h100")(
+      "kind of device, as h100-80gb, the beginning of its name, as h100, or a file of one")(
+      "print-device", po::bool_switch(&flags.print_device),
+      "print the device as a file, with its rates, instead")(
       "backward", po::bool_switch(&flags.backward), "of attention, its gradients")(
       "all-keys", po::bool_switch(&flags.all_keys), "of attention, without a causal mask")(
       "attention", po::value(&flags.attention)->default_value(flags.attention),
