@@ -60,7 +60,8 @@ class Lowering {
         pricing_(geometry_, input.cost_model, input.cluster.topology,
                  {.blocking = input.options.blocking,
                   .every_link = input.options.every_link,
-                  .algorithms = input.options.algorithms}),
+                  .algorithms = input.options.algorithms,
+                  .start = input.options.kernels.collective}),
         shape_(ShapeOf(input, input.rounds)) {}
 
   absl::StatusOr<Program> Run() {

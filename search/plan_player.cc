@@ -241,6 +241,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
                                   .stages = StagesOf(way),
                                   .fuses_pointwise = setting_.lowering.kernels.fuses_pointwise,
                                   .recomputes_whole = setting_.lowering.kernels.recomputes_whole,
+                                  .scatters_sends = setting_.lowering.kernels.scatters_sends,
                                   .batch_lost = setting_.notes.batch_lost};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
   WayFacts* known = nullptr;

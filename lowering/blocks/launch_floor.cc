@@ -6,11 +6,12 @@
 
 namespace orrery::lowering {
 
-void KeepToLaunches(std::span<const double> launches, double others, Duration launch,
+void KeepToLaunches(std::span<const double> launches, const OtherLaunches& others, Duration launch,
                     std::span<TemplateTask> tasks) {
   ORRERY_CHECK(launches.size() == tasks.size()) << "launches of other kernels";
   const auto a_launch = static_cast<double>(launch.picoseconds());
-  double host = others * a_launch, device = 0, missing = 0;
+  double host = others.count * a_launch, missing = 0;
+  auto device = static_cast<double>(others.duration.picoseconds());
   for (size_t i = 0; i < tasks.size(); ++i) {
     const double on_host = launches[i] * a_launch;
     const auto on_device = static_cast<double>(tasks[i].duration.picoseconds());
@@ -26,6 +27,11 @@ void KeepToLaunches(std::span<const double> launches, double others, Duration la
         launches[i] * a_launch - static_cast<double>(tasks[i].duration.picoseconds());
     if (short_by > 0) tasks[i].duration += Duration(static_cast<int64_t>(short_by * share));
   }
+}
+
+void WaitForTheBatch(Duration prepare, std::span<TemplateTask> tasks) {
+  const auto first = std::ranges::find_if(tasks, IsKernel);
+  if (first != tasks.end()) first->duration += prepare;
 }
 
 }  // namespace orrery::lowering

@@ -8,12 +8,21 @@
 
 namespace orrery::lowering {
 
+/// What a phase launches besides kernels: collectives.
+struct OtherLaunches {
+  double count = 0;
+  Duration duration;  // of all, on the device
+};
+
 /// A host launches the kernels of a phase one after another and runs ahead of the device, so that
-/// the phase takes no less than all launches: where kernels take less, they take so much more,
-/// those most that are shorter than their launches. `launches` of each of `tasks`; `others`, of
-/// kernels whose duration is not known here; `launch`, how long one takes the host.
-void KeepToLaunches(std::span<const double> launches, double others, Duration launch,
+/// the phase takes no less than all launches: where kernels and collectives take less, kernels take
+/// so much more, those most that are shorter than their launches. `launches` of each of `tasks`,
+/// which `others` are none of; `launch`, how long one takes the host.
+void KeepToLaunches(std::span<const double> launches, const OtherLaunches& others, Duration launch,
                     std::span<TemplateTask> tasks);
+
+/// The first kernel waits while the host prepares a microbatch.
+void WaitForTheBatch(Duration prepare, std::span<TemplateTask> tasks);
 
 }  // namespace orrery::lowering
 

@@ -11,7 +11,7 @@ namespace {
 constexpr Duration Microseconds(int64_t count) { return Duration(count * 1'000'000); }
 
 std::vector<Duration> Kept(std::vector<Duration> durations, const std::vector<double>& launches,
-                           double others = 0) {
+                           const OtherLaunches& others = {}) {
   std::vector<TemplateTask> tasks(durations.size());
   for (size_t i = 0; i < tasks.size(); ++i) tasks[i].duration = durations[i];
   KeepToLaunches(launches, others, Microseconds(10), tasks);
@@ -36,9 +36,18 @@ TEST(KeepToLaunches, TakesAllLaunchesWhereTheHostIsSlower) {
 }
 
 TEST(KeepToLaunches, CountsLaunchesOfOthers) {
-  const std::vector<Duration> kept = Kept({Microseconds(2), Microseconds(6)}, {1, 1}, 3);
+  const std::vector<Duration> kept = Kept({Microseconds(2), Microseconds(6)}, {1, 1}, {.count = 3});
   EXPECT_NEAR((kept[0] + kept[1]).microseconds(), 50, 1e-3);
   EXPECT_GT(kept[0] - Microseconds(2), kept[1] - Microseconds(6));
+}
+
+// While ranks communicate the host launches what comes next.
+TEST(KeepToLaunches, HidesLaunchesUnderCollectives) {
+  const std::vector<Duration> durations = {Microseconds(2), Microseconds(6)};
+  const std::vector<Duration> kept =
+      Kept(durations, {1, 1}, {.count = 3, .duration = Microseconds(30)});
+  EXPECT_NEAR((kept[0] + kept[1]).microseconds(), 20, 1e-3);
+  EXPECT_EQ(Kept(durations, {1, 1}, {.count = 3, .duration = Microseconds(42)}), durations);
 }
 
 // What is no kernel stays as long as it is.

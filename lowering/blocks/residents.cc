@@ -93,12 +93,20 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
   }
 }
 
+// What is sent, whole where a part of it is (ScatterSends): that is what a pipeline keeps.
+ir::ValueId SentBy(const ir::Function& forward, ir::OpId send) {
+  const ir::ValueId value = forward.operands(send)[0];
+  const ir::OpId maker = forward.producer(value);
+  const bool part = maker.valid() && forward.kind(maker) == ir::OpKind::kAllSlice;
+  return part ? forward.operands(maker)[0] : value;
+}
+
 // Of one microbatch, the elements that forward sends to another stage.
 int64_t ElementsSent(const ir::Function& forward) {
   int64_t elements = 0;
   for (const ir::OpId op : forward.order()) {
     if (forward.kind(op) != ir::OpKind::kSend) continue;
-    const ir::TensorType& type = forward.type(forward.operands(op)[0]);
+    const ir::TensorType& type = forward.type(SentBy(forward, op));
     elements += ir::SizeOf(ir::LocalType(type, forward.mesh())).count() / ir::SizeOf(type.dtype);
   }
   return elements;

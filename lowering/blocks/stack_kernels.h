@@ -27,6 +27,14 @@ struct StackKernels {
   /// Nothing is computed while tensor-parallel ranks communicate: collectives over hp alone are on
   /// the stream of kernels (Megatron before December 2021).
   bool waits_for_tensor_parallel = false;
+  /// Nothing is computed on a rank while it sends to another stage: such sends are on the stream
+  /// of kernels (Megatron's and DeepSpeed's pipelines of 2021 to 2023).
+  bool waits_for_sends = false;
+  /// What goes to another stage is sent once by all tensor-parallel ranks together, the part of
+  /// each, and gathered there (transforms/stages/scattered_sends.h).
+  bool scatters_sends = false;
+  /// No gradient is reduced before the last backward of the rank, of all its chunks.
+  bool reduces_after_backward = false;
   /// Gathers and reduce-scatters over tensor-parallel ranks go on under the products that read and
   /// make what they move (lowering/blocks/pipelined_products.h).
   bool pipelines_products = false;
@@ -46,6 +54,12 @@ struct StackKernels {
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);
+  /// What a collective takes besides, between the kernels of a step: streams wait for each other,
+  /// and ranks for the last of them.
+  Duration collective = Duration(0);
+  /// How long the device waits before each forward while the host prepares a microbatch: data,
+  /// masks, what it reads back from the device.
+  Duration prepare = Duration(0);
 
   /// Which kernels cost models price, and what these move besides.
   cost_models::KernelChoice choice = {};

@@ -11,6 +11,7 @@
 #include "lowering/blocks/collective_stream.h"
 #include "lowering/blocks/earlier_rows.h"
 #include "lowering/blocks/fused_kernels.h"
+#include "lowering/blocks/gradient_reduction.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/kernel_costs.h"
 #include "lowering/blocks/launch_floor.h"
@@ -76,8 +77,11 @@ class PhaseLowering {
       ++position_;
     }
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
-    if (context_.kernels.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate) {
-      KeepToLaunches(launches_, launches_of_collectives_, context_.kernels.launch, template_.tasks);
+    if (launches_take_time()) {
+      KeepToLaunches(launches_, others_, context_.kernels.launch, template_.tasks);
+    }
+    if (context_.phase == simulator::Phase::kForward) {
+      WaitForTheBatch(context_.kernels.prepare, template_.tasks);
     }
     if (context_.kernels.pipelines_products && !context_.blocking) {
       PipelineProducts(function_, template_, program_);
@@ -218,7 +222,10 @@ class PhaseLowering {
       WorkWithHost(op, work, row);
     } else if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
-      ++launches_of_collectives_;
+      ++others_.count;
+      if (launches_take_time() && context_.collective_time) {
+        others_.duration += context_.collective_time(row);
+      }
     } else {
       const KernelCosts::Cost* const share = fused_.Find(op);
       const KernelCosts::Cost cost = share != nullptr ? *share : costs_.Of(op);
@@ -324,10 +331,15 @@ class PhaseLowering {
         ir::ParseAxes(function_.attributes(op), function_.mesh(), row.group);
     ORRERY_CHECK(status.ok()) << function_.name() << ": " << status.ToString();
     const std::string axes = function_.mesh().Names(row.group);
+    row.stream = StreamOfCollective(axes, context_);
+    if (context_.phase == simulator::Phase::kUpdate) ReduceAsSoftwareDoes(context_.kernels, row);
     row.label =
         AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
                  absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
-    row.stream = StreamOfCollective(axes, context_);
+  }
+
+  bool launches_take_time() const {
+    return context_.kernels.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate;
   }
 
   // Copies of a microbatch have their place among the kernels: out after the last use, back no
@@ -380,7 +392,7 @@ class PhaseLowering {
   int32_t position_ = 0;                       // of the op that is being lowered, in the order
   HostStores stores_;
   std::vector<double> launches_;  // of each task
-  double launches_of_collectives_ = 0;
+  OtherLaunches others_;
   TaskTemplate template_;
 };
 

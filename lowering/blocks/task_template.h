@@ -2,6 +2,7 @@
 #define ORRERY_LOWERING_BLOCKS_TASK_TEMPLATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <span>
 #include <vector>
@@ -152,6 +153,8 @@ struct TemplateContext {
   StackMemory stack_memory = {};
   StackKernels kernels = {};
   Bytes gathered_at_once = {};  // of a unit, at most; 0: all of it
+  /// How long a collective takes when it is alone; asked where launches take time.
+  std::function<Duration(const TemplateTask&)> collective_time = {};
   /// Where this is the first part of a backward, the second: what both take of forward stays for
   /// it.
   const transforms::StageFunction* weights = nullptr;

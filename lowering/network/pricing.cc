@@ -301,7 +301,7 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
     const std::vector<char> in_step =
         waits ? LoadedBySeveral(movement.exchanges, classes_) : std::vector<char>();
     for (size_t g = 0; g < movement.exchanges.size(); ++g) {
-      movement.times.push_back(TimeOf(key.size, movement, g, in_step, program));
+      movement.times.push_back(TimeOf(key, movement, g, in_step, program));
     }
     if (movement.exchanges.empty()) {  // groups of one rank
       movement.times.resize(fold ? 1 : GroupCount(key));
@@ -340,13 +340,15 @@ simulator::ResourceId Pricing::AddResource(int32_t link_class, simulator::Progra
                               .latency = link.speed.latency});
 }
 
-TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
+TaskTime Pricing::TimeOf(const Key& key, const Movement& movement, size_t group,
                          const std::vector<char>& in_step, simulator::Program& program) const {
+  const Bytes size = key.size;
+  const Duration start = IsSend(key) ? Duration(0) : options_.start;
   const int32_t exchange = movement.exchanges[group];
   const cluster::CollectiveProtocol& protocol = movement.protocols[group];
   const Exchange& placed = exchanges_[static_cast<size_t>(exchange)].exchange;
   const cost_models::RoundsCost& cost = placed.together;
-  const TaskTime alone{.duration = cost_models::TimeOf(cost, size, protocol)};
+  const TaskTime alone{.duration = cost_models::TimeOf(cost, size, protocol) + start};
   if (size == Bytes(0) || cost.volumes.empty()) return alone;
   const cost_models::CollectiveFlow flow = pricing_cc::FlowOfExchange(placed, size, protocol);
   if (flow.loads.empty()) return alone;
@@ -372,7 +374,7 @@ TaskTime Pricing::TimeOf(Bytes size, const Movement& movement, size_t group,
   }
   if (loads.empty()) return alone;
   simulator::Flow task_flow = {
-      .size = flow.size, .rate = flow.rate, .latency = flow.latency, .loads = loads};
+      .size = flow.size, .rate = flow.rate, .latency = flow.latency + start, .loads = loads};
   // Who looks at links changes no time: without resources it were this one.
   if (!shared) {
     task_flow.latency =

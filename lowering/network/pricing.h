@@ -46,6 +46,7 @@ struct PricingOptions {
   /// see links. If not, only for what shares a link with something else; the rest has fixed times.
   bool every_link = false;
   cost_models::CollectiveChoice algorithms = {};  // of collectives, where they can serve a group
+  Duration start = Duration(0);  // of a collective over links, besides: StackKernels::collective
 };
 
 /// Times of communication among the ranks of a pipelined step. First everything is announced
@@ -144,7 +145,7 @@ class Pricing {
   std::vector<Duration> TimesWithoutLinks(const Key& key);
   void SetTimesWithoutLinks(bool fold);
   absl::string_view BusiestLevel(const Movement& movement) const;
-  TaskTime TimeOf(Bytes size, const Movement& movement, size_t group,
+  TaskTime TimeOf(const Key& key, const Movement& movement, size_t group,
                   const std::vector<char>& in_step, simulator::Program& program) const;
   simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;
   const Movement& Find(const Key& key) const { return movements_.find(key)->second; }

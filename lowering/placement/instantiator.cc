@@ -161,6 +161,11 @@ void Instantiator::FindAfter(Instance& instance, const TemplateTask& task, size_
     const TaskId on = dependency.external ? instance.inputs[position] : instance.task_of[position];
     if (on.valid()) after_.push_back(on);
   }
+  if (task.follows) {
+    const TaskId last_kernel = last_kernels_[StageOf(instance.item).actors[actor].rank];
+    const bool known = std::ranges::find(after_, last_kernel) != after_.end();
+    if (last_kernel.valid() && !known) after_.push_back(last_kernel);
+  }
   if (task.gate == 0) return;
   const std::vector<TaskId>& dropped = releases_[StageOf(instance.item).actors[actor].rank];
   const auto gate = static_cast<size_t>(task.gate);
@@ -173,9 +178,6 @@ void Instantiator::InstantiateKernel(Instance& instance, size_t t, size_t actor)
   const TemplateTask& task = priced.task_template.tasks[t];
   after_.clear();
   FindAfter(instance, task, actor);
-  TaskId& last_kernel = last_kernels_[stage.actors[actor].rank];
-  const bool known = std::ranges::find(after_, last_kernel) != after_.end();
-  if (task.follows && last_kernel.valid() && !known) after_.push_back(last_kernel);
   const TaskId task_of_template =
       program_.AddTask(stage.actors[actor].streams[static_cast<size_t>(task.stream)],
                        {.duration = priced.DurationOf(t, stage.actors[actor].kind),
@@ -184,7 +186,7 @@ void Instantiator::InstantiateKernel(Instance& instance, size_t t, size_t actor)
                         .microbatch = instance.item.microbatch},
                        after_);
   instance.task_of[t * stage.actors.size() + actor] = task_of_template;
-  if (IsKernel(task)) last_kernel = task_of_template;
+  if (IsKernel(task)) last_kernels_[stage.actors[actor].rank] = task_of_template;
 }
 
 void Instantiator::InstantiateCollective(Instance& instance, size_t t) {
@@ -261,6 +263,7 @@ Makers::Tasks Instantiator::Transfer(const Item& item, size_t send, const Makers
   const Stage& from = StageOf(item);
   const Stage& to = stages_[static_cast<size_t>(row.to)];
   const bool next = geometry_.position_of(row.to) > geometry_.position_of(item.stage);
+  const bool waits = options_.kernels.waits_for_sends && item.microbatch != kUpdate;
   const auto kind = item.microbatch == kUpdate ? simulator::MemoryKind::kGradients
                                                : simulator::MemoryKind::kActivations;
   Makers::Tasks tasks(from.actors.size());
@@ -269,7 +272,9 @@ Makers::Tasks Instantiator::Transfer(const Item& item, size_t send, const Makers
     if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
     const TaskTime time =
         fold_ ? item.priced->sends[send] : pricing_.Send(item.stage, RequestOf(row), a);
-    const StreamKind sending = next ? StreamKind::kSendNext : StreamKind::kSendPrevious;
+    const StreamKind sending = waits  ? StreamKind::kCompute
+                               : next ? StreamKind::kSendNext
+                                      : StreamKind::kSendPrevious;
     const StreamKind receiving = next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext;
     tasks[a] = program_.AddRendezvous(
         std::array{StreamOf(from.actors[a], sending), StreamOf(to.actors[a], receiving)},

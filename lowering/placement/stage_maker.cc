@@ -115,6 +115,18 @@ bool StageMaker::CopyFromEarlier(int32_t s) {
   return true;
 }
 
+// Of the first group: an estimate, before it is known what shares links with what.
+Duration StageMaker::TimeAlone(int32_t s, const TemplateTask& task) {
+  std::vector<cluster::DeviceId> devices;
+  for (const int32_t position : pricing_.GroupsOf(task.group).front()) {
+    const int32_t rank = geometry_.ranks_of_stage(s)[static_cast<size_t>(position)];
+    devices.push_back(geometry_.device(rank));
+  }
+  if (devices.size() < 2) return Duration(0);
+  return input_.cost_model.Collective(task.collective, task.bytes, devices,
+                                      input_.cluster.topology);
+}
+
 void StageMaker::MakeStage(int32_t s) {
   if (CopyFromEarlier(s)) return;
   const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
@@ -126,7 +138,8 @@ void StageMaker::MakeStage(int32_t s) {
       .keeps_results = !repetitions_.asynchronous(),
       .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
       .stack_memory = input_.options.stack_memory,
-      .kernels = input_.options.kernels};
+      .kernels = input_.options.kernels,
+      .collective_time = [this, s](const TemplateTask& task) { return TimeAlone(s, task); }};
   const auto make = [&](const transforms::StageFunction& part, simulator::Phase phase,
                         PhaseTemplates& templates) {
     context.phase = phase;

@@ -43,6 +43,7 @@ class StageMaker {
   int32_t FindAlike(int32_t s) const;
   bool CopyFromEarlier(int32_t s);
   void MakeStage(int32_t s);
+  Duration TimeAlone(int32_t s, const TemplateTask& task);
   void MakeSlices(TemplateContext context, Stage& stage);
   bool CanFold();
   bool OneKindAStage() const;

@@ -53,12 +53,17 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
       .sum_share = stack.sum_share,
       .recomputes_whole = stack.recomputes_whole,
       .waits_for_tensor_parallel = stack.waits_for_tensor_parallel,
+      .waits_for_sends = stack.waits_for_sends,
+      .scatters_sends = stack.scatters_sends,
+      .reduces_after_backward = stack.reduces_after_backward,
       .pipelines_products = stack.pipelines_products,
       .gathers_ahead = stack.gathers_ahead,
       .bucket_parameters = stack.bucket_parameters,
       .bucket_parameters_a_rank = stack.bucket_parameters_a_rank,
       .slowdown = stack.slowdown,
       .launch = Duration::FromSeconds(stack.launch_us * 1e-6),
+      .collective = Duration::FromSeconds(stack.collective_us * 1e-6),
+      .prepare = Duration::FromSeconds(stack.prepare_us * 1e-6),
       .choice = {.attention = stack.attention, .extra = software_stack_cc::TrafficOf(stack, use)}};
 }
 

@@ -40,11 +40,16 @@ struct SoftwareStack {
   double sum_share = 1;             // StackKernels::sum_share
   bool recomputes_whole = false;    // StackKernels::recomputes_whole
   bool waits_for_tensor_parallel = false;  // StackKernels::waits_for_tensor_parallel
+  bool waits_for_sends = false;            // StackKernels::waits_for_sends
   bool pipelines_products = false;         // StackKernels::pipelines_products
   bool gathers_ahead = false;              // StackKernels::gathers_ahead
+  bool scatters_sends = false;             // StackKernels::scatters_sends
+  bool reduces_after_backward = false;     // StackKernels::reduces_after_backward
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
   double slowdown = 0;                                          // StackKernels::slowdown
-  double launch_us = 0;  // of the host, a kernel: StackKernels::launch
+  double launch_us = 0;      // of the host, a kernel: StackKernels::launch
+  double collective_us = 0;  // a collective: StackKernels::collective
+  double prepare_us = 0;     // of the host, a microbatch: StackKernels::prepare
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
   /// That kernels move besides what ops must, by the type of parameters.
   cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};

@@ -34,12 +34,17 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"sum_share", &SoftwareStack::sum_share, 1},
     {"recomputes_whole", &SoftwareStack::recomputes_whole},
     {"waits_for_tensor_parallel", &SoftwareStack::waits_for_tensor_parallel},
+    {"waits_for_sends", &SoftwareStack::waits_for_sends},
+    {"scatters_sends", &SoftwareStack::scatters_sends},
+    {"reduces_after_backward", &SoftwareStack::reduces_after_backward},
     {"pipelines_products", &SoftwareStack::pipelines_products},
     {"gathers_ahead", &SoftwareStack::gathers_ahead},
     {"bucket_parameters", &SoftwareStack::bucket_parameters},
     {"bucket_parameters_a_rank", &SoftwareStack::bucket_parameters_a_rank, 1e9},
     {"slowdown", &SoftwareStack::slowdown, 0.99},
     {"launch_us", &SoftwareStack::launch_us, 1e6},
+    {"collective_us", &SoftwareStack::collective_us, 1e6},
+    {"prepare_us", &SoftwareStack::prepare_us, 1e6},
 };
 
 constexpr Figure<lowering::StackMemory> kMemoryFigures[] = {
@@ -51,6 +56,7 @@ constexpr Figure<lowering::StackMemory> kMemoryFigures[] = {
 
 constexpr Figure<cost_models::ExtraTraffic> kTrafficFigures[] = {
     {"gradient_sum", &cost_models::ExtraTraffic::gradient_sum, 1e3},
+    {"reduction", &cost_models::ExtraTraffic::reduction, 1e3},
     {"update", &cost_models::ExtraTraffic::update, 1e3},
     {"loss", &cost_models::ExtraTraffic::loss, 1e3},
     {"loss_gradient", &cost_models::ExtraTraffic::loss_gradient, 1e3},

@@ -24,8 +24,10 @@ namespace {
 absl::Status Skip(absl::string_view reason) { return absl::FailedPreconditionError(reason); }
 
 std::string StackOf(const MeasuredStep& step) {
-  // What a source's name has in it, and the software.
+  // What a row's or a source's name has in it, and the software.
   constexpr std::pair<absl::string_view, absl::string_view> kSoftware[] = {
+      {"megatron-lm", "megatron"},
+      {"simumax", "megatron-core"},
       {"torchtitan", "torchtitan"},
       {"sc21", "megatron-2021"},
       {"automodel", "nemo"},
@@ -35,12 +37,14 @@ std::string StackOf(const MeasuredStep& step) {
       {"vtrain", "megatron-deepspeed"},
       {"dgxc", "nemo"},
       {"bridge", "nemo"},
-      {"mlperf", "nemo"}};
-  const std::string source = absl::AsciiStrToLower(step.source);
-  for (const auto& [part, software] : kSoftware) {
-    if (!absl::StrContains(source, part)) continue;
-    const bool compiles = software == "torchtitan" && absl::StrContains(step.flags, "compile");
-    return absl::StrCat(software, compiles ? "-compile" : "");
+      {"mlperf", "nemo"},
+      {"megascale", "nemo"}};
+  for (const std::string& name : {step.id, step.source}) {
+    for (const auto& [part, software] : kSoftware) {
+      if (!absl::StrContains(absl::AsciiStrToLower(name), part)) continue;
+      const bool compiles = software == "torchtitan" && absl::StrContains(step.flags, "compile");
+      return absl::StrCat(software, compiles ? "-compile" : "");
+    }
   }
   return "megatron";
 }
@@ -235,6 +239,8 @@ absl::Status SetSharding(const MeasuredStep& step, transforms::ParallelPlan& c) 
   if (c.microbatches == 0 && step.micro_batch > 0) {
     c.microbatches = step.global_batch / (dp * step.micro_batch);
   }
+  // The smallest bubble, which is what those who have a pipeline want.
+  if (c.microbatches == 0 && c.pp > 1) c.microbatches = step.global_batch / dp;
   if (c.microbatches == 0) return Skip("the microbatch is not said");
   if (step.global_batch % (dp * c.microbatches) != 0) return Skip("the batch does not divide");
   c.zero = dp * c.cp > 1 ? step.zero : 0;

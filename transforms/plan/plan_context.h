@@ -79,6 +79,8 @@ struct PlanContext {
   bool fuses_pointwise = false;
   /// Whether checkpoints run whole layers again: KeepRule::whole.
   bool recomputes_whole = false;
+  /// As in PartitionOptions.
+  bool scatters_sends = false;
 
   /// Where microbatches are slices of the sequence of each sample (transforms/slices): as many as
   /// the plan has of them, one after the other. Empty: they are parts of the batch.

@@ -1,6 +1,7 @@
 #include "transforms/stages/pipeline.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "support/check.h"
 #include "support/status.h"
 #include "transforms/stages/choose_stages.h"
+#include "transforms/stages/scattered_sends.h"
 #include "transforms/stages/second_pipeline.h"
 #include "transforms/stages/stage_part.h"
 #include "transforms/stages/stage_plan.h"
@@ -383,8 +385,10 @@ absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, cons
   ORRERY_RETURN_IF_ERROR(CheckStageCount(shape, std::ssize(function.order())));
   const StageOptions stages = pipeline_cc::StagesOf(shape, options, microbatches);
   ORRERY_ASSIGN_OR_RETURN(StagePlan plan, PlanStages(function, stages));
+  std::optional<ir::Function> scattered;
+  if (options.scatters_sends) scattered = ScatterSends(function, plan);
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
-                          pipeline_cc::Partitioner(function, plan,
+                          pipeline_cc::Partitioner(scattered ? *scattered : function, plan,
                                                    {.mesh = mesh,
                                                     .microbatches = microbatches,
                                                     .stages = static_cast<size_t>(stages.stages),

@@ -98,8 +98,9 @@ struct PartitionOptions {
   bool split_backward = false;  // likewise
   int32_t chunks = 1;           // stages that a rank holds
   StagePlacement placement = StagePlacement::kLoop;
-  StageChoice choice = {};  // where stages begin
-  int32_t collect_dim = 0;  // of returned tensors, along which those of microbatches lie
+  StageChoice choice = {};      // where stages begin
+  bool scatters_sends = false;  // see ScatterSends
+  int32_t collect_dim = 0;      // of returned tensors, along which those of microbatches lie
 };
 
 /// Infeasible (kDivisibility) for more stages than a training step has ops: each has some of its

@@ -31,6 +31,7 @@ PartitionOptions PartitionOf(const StepWork& work) {
                      .memory_limit = context.memory_limit,
                      .in_flight = context.in_flight,
                      .weight_versions = context.weight_versions},
+          .scatters_sends = work.context.scatters_sends && !work.sliced(),
           .collect_dim = work.sliced() ? 1 : 0};
 }
 

@@ -26,7 +26,7 @@ inline constexpr SoftwareStack kMegatronMemory = {
 inline constexpr cost_models::ExtraTraffic kMegatronFp16Traffic = {
     .update = 32, .loss = 36, .loss_gradient = 10, .activation = 4};
 inline constexpr cost_models::ExtraTraffic kMegatronBf16Traffic = {
-    .update = 20, .loss = 36, .loss_gradient = 10, .activation = 4};
+    .reduction = 2, .update = 20, .loss = 36, .loss_gradient = 10, .activation = 4};
 
 }  // namespace orrery::tools
 
