@@ -28,12 +28,13 @@ ClusterFormat FormatOf(absl::string_view name);
 /// ..."; JSON has the path of the field, and no line.
 absl::StatusOr<Cluster> ReadClusterFile(const std::string& name);
 
-/// All that such a text says; `name` stands in errors.
+/// All that such a text says.
 struct ClusterText {
   std::vector<Device> kinds;  // of its own
   std::optional<CollectiveProfile> collectives;
   absl::StatusOr<Cluster> cluster;  // an error where it has those and no more
 };
+/// Of a text; `name` stands in errors.
 absl::StatusOr<ClusterText> ReadClusterText(absl::string_view text, ClusterFormat format,
                                             const std::string& name);
 

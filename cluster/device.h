@@ -12,8 +12,8 @@
 
 namespace orrery::cluster {
 
-/// What one accelerator does, as its data sheet says: peaks that a kernel approaches but does not
-/// reach; and how near kernels come, where somebody has measured it.
+/// What one accelerator does, as its data sheet says: peaks that kernels approach and do not reach;
+/// and how near they come, where that was measured. So many fields: a column of the sheet each.
 struct Device {
   std::string name;            // "a100-80gb"
   FlopRate fp32;               // peak of multiply-adds on the vector units; not TF32
