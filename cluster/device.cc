@@ -84,6 +84,22 @@ constexpr DataSheet kDataSheets[] = {
      "others"},
 };
 
+// Products of 4 bits, nvfp4: NVIDIA's and AMD's data sheets, dense. Others have none.
+struct FourBits {
+  absl::string_view name;
+  double tflops;
+};
+
+constexpr FourBits kFourBits[] = {{"b200", 9000},   {"gb200", 10000}, {"b300", 13500},
+                                  {"gb300", 15000}, {"mi350x", 9200}, {"mi355x", 10000}};
+
+double FourBitTflops(const DataSheet& sheet) {
+  for (const FourBits& peak : kFourBits) {
+    if (peak.name == sheet.name) return peak.tflops;
+  }
+  return sheet.fp8_tflops;
+}
+
 // From the host over PCIe; an assumption.
 constexpr Duration kHostLatency(1'000'000);
 
@@ -95,6 +111,7 @@ std::vector<Device> MakeDevices() {
          .fp32 = FlopRate(sheet.fp32_tflops * 1e12),
          .fp16 = FlopRate(sheet.fp16_tflops * 1e12),
          .fp8 = FlopRate(sheet.fp8_tflops * 1e12),
+         .fp4 = FlopRate(FourBitTflops(sheet) * 1e12),
          .memory = Bytes(sheet.memory_gb * 1'000'000'000),
          .memory_bandwidth = Bandwidth(sheet.memory_gb_per_s * 1'000'000'000),
          .launch_overhead = kLaunchOverhead,
@@ -127,6 +144,7 @@ absl::Status CheckDevice(const Device& device) {
   ORRERY_RETURN_IF_ERROR(device_cc::CheckPeak("tf32", device.tf32.flops_per_second()));
   ORRERY_RETURN_IF_ERROR(device_cc::CheckPeak("fp16", device.fp16.flops_per_second()));
   ORRERY_RETURN_IF_ERROR(device_cc::CheckPeak("fp8", device.fp8.flops_per_second()));
+  ORRERY_RETURN_IF_ERROR(device_cc::CheckPeak("fp4", device.fp4.flops_per_second()));
   if (device.memory <= Bytes(0) || device.memory_bandwidth <= Bandwidth(0)) {
     return absl::InvalidArgumentError(absl::StrCat("got memory of ", ToString(device.memory),
                                                    " at ", ToString(device.memory_bandwidth),

@@ -19,6 +19,7 @@ struct Device {
   FlopRate fp32;               // peak of multiply-adds on the vector units; not TF32
   FlopRate fp16;               // peak of dense matrix products, without sparsity; bf16 as well
   FlopRate fp8;                // likewise; equal to fp16 where the device has no fp8
+  FlopRate fp4;                // likewise, of nvfp4; equal to fp8 where the device has no nvfp4
   Bytes memory;                // the data sheet's gigabytes, each of 10^9 bytes
   Bandwidth memory_bandwidth;  // peak
   Duration launch_overhead;    // from one kernel to the next on a busy stream; an assumption

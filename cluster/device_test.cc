@@ -29,7 +29,8 @@ TEST(Devices, AreAcceleratorsOfThisAge) {
     EXPECT_FALSE(DeviceSource(device.name).empty());
     EXPECT_GE(device.fp16, device.fp32);
     EXPECT_GE(device.fp8, device.fp16);
-    EXPECT_LT(device.fp8, FlopRate(1e17));
+    EXPECT_GE(device.fp4, device.fp8);
+    EXPECT_LT(device.fp4, FlopRate(1e17));
     EXPECT_GE(device.memory, Bytes(16'000'000'000));
     EXPECT_LE(device.memory, Bytes(1'000'000'000'000));
     EXPECT_GE(device.memory_bandwidth, Bandwidth::FromGigabytesPerSecond(500));
@@ -45,6 +46,8 @@ TEST(FindDevice, ReadsTheDataSheetInBaseUnits) {
   EXPECT_EQ(device->fp32, FlopRate(19.5e12));
   EXPECT_EQ(device->fp16, FlopRate(312e12));
   EXPECT_EQ(device->fp8, device->fp16) << "an A100 has no fp8";
+  EXPECT_EQ(FindDevice("h100-80gb")->fp4, FindDevice("h100-80gb")->fp8) << "nor an H100 fp4";
+  EXPECT_EQ(FindDevice("b200")->fp4, FlopRate(9e15));
   EXPECT_EQ(device->memory, Bytes(80'000'000'000)) << "decimal gigabytes";
   EXPECT_EQ(device->memory_bandwidth, Bandwidth(2'000'000'000'000));
   EXPECT_EQ(device->launch_overhead, Duration(5'000'000)) << "5 us";
@@ -70,6 +73,8 @@ TEST(CheckDevice, SaysWhatIsImpossible) {
     change(device);
     return std::string(CheckDevice(device).message());
   };
+  EXPECT_EQ(error_of([](Device& device) { device.fp4 = FlopRate(0); }),
+            "got fp4 of 0 flops/s; wanted more than 0, at most 1e+21");
   EXPECT_EQ(error_of([](Device& device) { device.fp8 = FlopRate(0); }),
             "got fp8 of 0 flops/s; wanted more than 0, at most 1e+21");
   EXPECT_EQ(error_of([](Device& device) { device.memory = Bytes(0); }),

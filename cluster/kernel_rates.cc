@@ -22,6 +22,8 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 // backward. On H100 the two oldest are as much slower than 2 as on A100. Blackwell runs 2 by
 // Ampere's instructions, at as many flops a core as Hopper. Other products: literature, not
 // checked.
+// Of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61 forward kernels
+// of TensorRT-LLM with heads of 128 and 2,048 positions or more (aiconfigurator@095f58a51).
 //
 // Unaligned: a step of GPT-2 with a vocabulary of 50,257 takes a quarter more than with 50,304
 // (Karpathy, nanoGPT, 2023), of which logits are a third; products of many matrices: what heads of
@@ -48,9 +50,11 @@ KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .start = Nanoseconds(2840),
           .sustained = sustained,
           .sustained_quarter = sustained,
+          .sustained_eighth = sustained,
           .straggling = 0.006,
           .half = kProductsOfA100,
           .quarter = kProductsOfA100,
+          .eighth = kProductsOfA100,
           .attention =
               {.cudnn = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
                .flash3 = kFlash2OnA100,
@@ -60,13 +64,23 @@ KernelRates RatesOfA100(double sustained, absl::string_view source) {
                           .fill = 200,
                           .width_power = 0,
                           .whole_heads = true},
-               .triton = {.efficiency = 0.50, .backward = 0.50, .fill = 200, .width_power = 0}},
+               .triton = {.efficiency = 0.50, .backward = 0.50, .fill = 200, .width_power = 0},
+               .cudnn8 = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3}},
           .copies_both_ways = false,
           .other_products = 0.40};
 }
 
 // Steps of NeMo with products of 8 bits imply so much less of a burst than those of 16.
 constexpr double kQuarterOnH100 = 0.77 / 0.79;
+
+constexpr ProductRates kQuarterProductsOfH100 = {.efficiency = 0.787,
+                                                 .memory = 0.821,
+                                                 .fill = 263,
+                                                 .wave_weight = 0.329,
+                                                 .tile_penalty = 0.0135,
+                                                 .step = Nanoseconds(79),
+                                                 .unaligned = kUnaligned,
+                                                 .unaligned_batch = kUnalignedBatch};
 
 KernelRates RatesOfH100(double sustained, absl::string_view source) {
   return {
@@ -76,6 +90,7 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
       .start = Nanoseconds(2580),
       .sustained = sustained,
       .sustained_quarter = sustained * kQuarterOnH100,
+      .sustained_eighth = sustained * kQuarterOnH100,
       .straggling = 0.003,
       .half = {.efficiency = 0.816,
                .memory = 0.838,
@@ -85,14 +100,8 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
                .step = Nanoseconds(103),
                .unaligned = kUnaligned,
                .unaligned_batch = kUnalignedBatch},
-      .quarter = {.efficiency = 0.787,
-                  .memory = 0.821,
-                  .fill = 263,
-                  .wave_weight = 0.329,
-                  .tile_penalty = 0.0135,
-                  .step = Nanoseconds(79),
-                  .unaligned = kUnaligned,
-                  .unaligned_batch = kUnalignedBatch},
+      .quarter = kQuarterProductsOfH100,
+      .eighth = kQuarterProductsOfH100,
       .attention =
           {.cudnn = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
            .flash3 = {.efficiency = 0.66, .backward = 0.86, .fill = 250, .width_power = 0.4},
@@ -102,7 +111,8 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
                       .fill = 200,
                       .width_power = 0,
                       .whole_heads = true},
-           .triton = {.efficiency = 0.257, .backward = 0.50, .fill = 200, .width_power = 0}},
+           .triton = {.efficiency = 0.257, .backward = 0.50, .fill = 200, .width_power = 0},
+           .cudnn8 = {.efficiency = 0.81, .backward = 0.83, .fill = 200, .width_power = 0.5}},
       .copies_both_ways = true,
       .other_products = 0.65,
   };
@@ -111,14 +121,20 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
 constexpr AttentionRates kFlash2OnB200 = {
     .efficiency = 0.185, .backward = 0.87, .fill = 230, .width_power = 0.2};
 
-KernelRates RatesOfB200(double sustained, double sustained_quarter, absl::string_view source) {
+// Clocks of training, by how many bits products have.
+struct Clocks {
+  double half, quarter, eighth;
+};
+
+KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
   return {
       .source = std::string(source),
       .measured = true,
       .cores = 148,
       .start = Nanoseconds(2040),
-      .sustained = sustained,
-      .sustained_quarter = sustained_quarter,
+      .sustained = sustained.half,
+      .sustained_quarter = sustained.quarter,
+      .sustained_eighth = sustained.eighth,
       .straggling = 0.003,
       .half = {.efficiency = 0.686,
                .memory = 0.726,
@@ -136,6 +152,14 @@ KernelRates RatesOfB200(double sustained, double sustained_quarter, absl::string
                   .step = Nanoseconds(119),
                   .unaligned = kUnaligned,
                   .unaligned_batch = kUnalignedBatch},
+      .eighth = {.efficiency = 0.512,
+                 .memory = 0.535,
+                 .fill = 530,
+                 .wave_weight = 0.375,
+                 .tile_penalty = 0.423,
+                 .step = Nanoseconds(441),
+                 .unaligned = kUnaligned,
+                 .unaligned_batch = kUnalignedBatch},
       .attention =
           {.cudnn = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
            .flash3 = kFlash2OnB200,
@@ -145,7 +169,8 @@ KernelRates RatesOfB200(double sustained, double sustained_quarter, absl::string
                       .fill = 200,
                       .width_power = 0,
                       .whole_heads = true},
-           .triton = {.efficiency = 0.127, .backward = 0.50, .fill = 200, .width_power = 0}},
+           .triton = {.efficiency = 0.127, .backward = 0.50, .fill = 200, .width_power = 0},
+           .cudnn8 = {.efficiency = 0.706, .backward = 0.83, .fill = 200, .width_power = 0.5}},
       .copies_both_ways = false,
       .other_products = 0.55,
   };
@@ -174,22 +199,37 @@ KernelRates AssumedRates() {
       .start = Nanoseconds(2600),
       .sustained = 0.8,
       .sustained_quarter = 0.78,
+      .sustained_eighth = 0.78,
       .straggling = 0.003,
       .half = kAssumed,
       .quarter = kAssumed,
-      .attention =
-          {.cudnn = kAssumedAttention,
-           .flash3 = kAssumedFlash2,
-           .flash2 = kAssumedFlash2,
-           .flash1 = {.efficiency = 0.3,
-                      .backward = 0.75,
-                      .fill = 200,
-                      .width_power = 0,
-                      .whole_heads = true},
-           .triton = {.efficiency = 0.35, .backward = 0.50, .fill = 200, .width_power = 0}},
+      .eighth = kAssumed,
+      .attention = {.cudnn = kAssumedAttention,
+                    .flash3 = kAssumedFlash2,
+                    .flash2 = kAssumedFlash2,
+                    .flash1 = {.efficiency = 0.3,
+                               .backward = 0.75,
+                               .fill = 200,
+                               .width_power = 0,
+                               .whole_heads = true},
+                    .triton = {.efficiency = 0.35, .backward = 0.50, .fill = 200, .width_power = 0},
+                    .cudnn8 = kAssumedAttention},
       .copies_both_ways = false,
       .other_products = 0.5,
   };
+}
+
+// Products in fp32, without tensor cores: steps of an MLP in PyTorch (DistIR, microsoft/dist-ir at
+// 7cfa1b0) take what the largest tiles, of 128 x 128, reach of the data sheet.
+KernelRates RatesOfV100() {
+  KernelRates rates = AssumedRates();
+  rates.source = "steps of DistIR's MLP in fp32; attention is an assumption";
+  rates.measured = true;
+  rates.cores = 80;
+  rates.sustained = rates.sustained_quarter = rates.sustained_eighth = 1;
+  rates.half.efficiency = 0.86;
+  rates.half.fill = 30;
+  return rates;
 }
 
 // The first prefix that fits: devices of one architecture have one kind of cores.
@@ -208,13 +248,15 @@ std::vector<Line> MakeLines() {
   // At 500 W of 700: near its limit a chip's power goes with about the square of its clock.
   const KernelRates h100_at_500w = RatesOfH100(
       0.79 * 0.845, "aiconfigurator's kernel tables; the clock of training runs at 500 W");
-  const KernelRates b200 =
-      RatesOfB200(0.72, 0.69, "aiconfigurator's kernel tables; the clock of SimuMax's");
+  const KernelRates b200 = RatesOfB200({.half = 0.72, .quarter = 0.69, .eighth = 0.80},
+                                       "aiconfigurator's kernel tables; the clock of SimuMax's");
   // The same cores with 1.4 kW where GB200 has 1.2: steps of Llama 3 70B in 8 bits, 8B, and GPT-OSS
   // (Megatron Bridge) take 1.15 to 1.25 times less.
   const KernelRates b300 =
-      RatesOfB200(0.85, 0.84, "aiconfigurator's kernel tables of B200; the clock of training runs");
-  return {{"a100-40gb-pcie", a100_pcie},
+      RatesOfB200({.half = 0.85, .quarter = 0.84, .eighth = 0.97},
+                  "aiconfigurator's kernel tables of B200; the clock of training runs");
+  return {{"v100-16gb", RatesOfV100()},
+          {"a100-40gb-pcie", a100_pcie},
           {"a100-80gb-pcie", a100_pcie},
           {"a100-", a100},
           {"h100-96gb-hbm2e", h100_at_500w},

@@ -48,12 +48,12 @@ struct AttentionRates {
 
 /// Those of each class of cost_models/kernels/kernel_choice.h.
 struct AttentionClassRates {
-  AttentionRates cudnn, flash3, flash2, flash1, triton;
+  AttentionRates cudnn, flash3, flash2, flash1, triton, cudnn8;
 
   friend bool operator==(const AttentionClassRates&, const AttentionClassRates&) = default;
 };
 
-/// Of all kernels of a device.
+/// Of all kernels of a device. So many fields: a figure each.
 struct KernelRates {
   std::string source;  // of the figures; of an assumption, where no kernel was measured
   bool measured;       // on this device or one with the same cores; or a file says them
@@ -63,10 +63,13 @@ struct KernelRates {
   double sustained;
   /// The same of products of 8 bits, which may draw more.
   double sustained_quarter;
+  /// The same of products of 4 bits.
+  double sustained_eighth;
   /// How much longer the slowest of twice as many devices takes.
   double straggling;
   ProductRates half;     // 2-byte operands, and wider ones
   ProductRates quarter;  // 1-byte operands
+  ProductRates eighth;   // 4-bit operands; those of 1 byte where a device has none
   AttentionClassRates attention;
   /// 8-bit products want both operands with k in a row (Hopper's do), so that copies are made in
   /// both orders: one for the product forward, one for those of backward.

@@ -119,6 +119,7 @@ std::string PrintDevice(const Device& device) {
   add("tf32", Quoted(Print(device.tf32)));
   add("fp16", Quoted(Print(device.fp16)));
   add("fp8", Quoted(Print(device.fp8)));
+  add("fp4", Quoted(Print(device.fp4)));
   add("memory", Quoted(Print(device.memory)));
   add("memory_bandwidth", Quoted(Print(device.memory_bandwidth)));
   add("launch_overhead", Quoted(Print(device.launch_overhead)));

@@ -58,15 +58,17 @@ std::vector<RateFigure> FiguresOf(KernelRates& rates) {
       {"sustained", "clock of training over that of a burst", &rates.sustained, kLeastShare, 1},
       {"sustained_quarter", "the same in products of 8 bits", &rates.sustained_quarter, kLeastShare,
        1},
+      {"sustained_eighth", "the same in products of 4 bits", &rates.sustained_eighth, kLeastShare,
+       1},
       {"straggling", "so much longer takes the slowest of twice as many devices", &rates.straggling,
        0, 1}};
   rate_figures_cc::AddProducts("half", rates.half, figures);
   rate_figures_cc::AddProducts("quarter", rates.quarter, figures);
-  const std::pair<const char*, AttentionRates&> classes[] = {{"cudnn", rates.attention.cudnn},
-                                                             {"flash3", rates.attention.flash3},
-                                                             {"flash2", rates.attention.flash2},
-                                                             {"flash1", rates.attention.flash1},
-                                                             {"triton", rates.attention.triton}};
+  rate_figures_cc::AddProducts("eighth", rates.eighth, figures);
+  const std::pair<const char*, AttentionRates&> classes[] = {
+      {"cudnn", rates.attention.cudnn},   {"flash3", rates.attention.flash3},
+      {"flash2", rates.attention.flash2}, {"flash1", rates.attention.flash1},
+      {"triton", rates.attention.triton}, {"cudnn8", rates.attention.cudnn8}};
   for (const auto& [name, attention] : classes) {
     rate_figures_cc::AddAttention(name, attention, figures);
   }

@@ -44,7 +44,7 @@ class Kernels final : public OverLinks {
     ORRERY_CHECK(info.op_class == ir::OpClass::kCompute || info.op_class == ir::OpClass::kOptimizer)
         << info.name << " is no kernel";
     const int kernels = IsAttentionInParts(op) ? KernelsOf(AttentionInPartsOf(op)) : info.kernels;
-    return WorkOf(op, info, device) + Start(device) * kernels;
+    return WorkOf(op, info, device) + Start(device) * (kernels + OtherPasses(op));
   }
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
@@ -78,10 +78,22 @@ class Kernels final : public OverLinks {
     return Elementwise(FlopsOf(op), bytes, device);
   }
 
-  // See KernelRates::copies_both_ways.
+  // See KernelRates::copies_both_ways. Copies of 4 bits are always made in both orders: that along
+  // columns is of what a Hadamard transform has mixed, and a pass before both finds the largest
+  // elements (TransformerEngine's NVFP4BlockScaling).
   static Bytes BytesOfOtherCopy(const OpView& op, const cluster::Device& device) {
-    const bool copies = op.kind == ir::OpKind::kCast && op.results[0]->dtype == ir::DType::kF8;
-    return copies && device.rates.copies_both_ways ? ir::SizeOf(*op.results[0]) : Bytes(0);
+    if (op.kind != ir::OpKind::kCast) return Bytes(0);
+    const ir::DType dtype = op.results[0]->dtype;
+    const bool both =
+        dtype == ir::DType::kF4 || (dtype == ir::DType::kF8 && device.rates.copies_both_ways);
+    const Bytes read = ir::SizeOf(*op.operands[0]) * OtherPasses(op);
+    return both ? ir::SizeOf(*op.results[0]) + read : Bytes(0);
+  }
+
+  // Kernels that read what a copy is made of, besides the one that an op stands for.
+  static int OtherPasses(const OpView& op) {
+    const bool copies = op.kind == ir::OpKind::kCast && op.results[0]->dtype == ir::DType::kF4;
+    return copies ? 2 : 0;
   }
 
   static Duration Products(const OpView& op, const cluster::Device& device) {

@@ -118,6 +118,17 @@ TEST(Kernels, CopiesOfEightBitsAreMadeBothWays) {
   EXPECT_NEAR(time("h100-80gb", "f32") / kElements, 6, 0.01);
 }
 
+// Three kernels: the largest elements, the copy along rows, the copy along columns.
+TEST(Kernels, CopiesOfFourBitsTakeThreePasses) {
+  const auto kernels = *MakeCostModel("kernels");
+  const OpFixture cast(OpKind::kCast, {Tensor({8192, 8192}, kHalf)}, {{"to", std::string("f4")}});
+  const cluster::Device b200 = *cluster::FindDevice("b200");
+  const double rate = static_cast<double>(b200.memory_bandwidth.bytes_per_second()) *
+                      cluster::FindDevice("b200")->rates.half.memory;
+  const Duration work = kernels->Compute(cast.view(), b200) - b200.launch_overhead * 3;
+  EXPECT_NEAR(work.seconds() * rate / (8192.0 * 8192.0), 3 * 2 + 2 * 0.5625, 0.01);
+}
+
 TEST(Kernels, SayWhereTheyOnlyAssume) {
   const auto kernels = *MakeCostModel("kernels");
   EXPECT_EQ(kernels->DoubtAbout(H100()), "");

@@ -17,6 +17,7 @@ const cluster::Device kDevice = {.name = "test",
                                  .fp32 = FlopRate(1e12),
                                  .fp16 = FlopRate(4e12),
                                  .fp8 = FlopRate(8e12),
+                                 .fp4 = FlopRate(16e12),
                                  .memory = Bytes(1'000'000'000),
                                  .memory_bandwidth = Bandwidth(100'000'000'000),
                                  .launch_overhead = Duration(1'000)};

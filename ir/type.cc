@@ -19,8 +19,9 @@ struct DTypeRow {
   bool is_float;
 };
 
-constexpr std::array<DTypeRow, 14> kDTypes = {{{DType::kBool, "bool", 1, false},
+constexpr std::array<DTypeRow, 15> kDTypes = {{{DType::kBool, "bool", 1, false},
                                                {DType::kF8, "f8", 1, true},
+                                               {DType::kF4, "f4", 1, true},
                                                {DType::kF16, "f16", 2, true},
                                                {DType::kBF16, "bf16", 2, true},
                                                {DType::kF32, "f32", 4, true},
@@ -36,12 +37,20 @@ constexpr std::array<DTypeRow, 14> kDTypes = {{{DType::kBool, "bool", 1, false},
 
 constexpr int32_t kScanned = 6;
 
+// Of kF4 so many sixteenths of a byte: 8 of an element, 1 of the scale that 16 share.
+constexpr int64_t kSixteenths = 9;
+
 const DTypeRow& Row(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
 }  // namespace
 }  // namespace type_cc
 
 int64_t SizeOf(DType dtype) { return type_cc::Row(dtype).size; }
+
+double BytesOf(DType dtype) {
+  return dtype == DType::kF4 ? type_cc::kSixteenths / 16.0 : static_cast<double>(SizeOf(dtype));
+}
+
 absl::string_view ToString(DType dtype) { return type_cc::Row(dtype).name; }
 bool IsFloat(DType dtype) { return type_cc::Row(dtype).is_float; }
 
@@ -88,7 +97,11 @@ TensorType LocalType(const TensorType& type, const Mesh& mesh) {
   return local;
 }
 
-Bytes SizeOf(const TensorType& type) { return Bytes(ElementCount(type.dims) * SizeOf(type.dtype)); }
+Bytes SizeOf(const TensorType& type) {
+  const int64_t count = ElementCount(type.dims);
+  if (type.dtype != DType::kF4) return Bytes(count * SizeOf(type.dtype));
+  return Bytes(count / 16 * type_cc::kSixteenths + (count % 16 * type_cc::kSixteenths + 15) / 16);
+}
 
 bool IsWithinLimits(const TensorType& type) {
   constexpr size_t kMaxRank =

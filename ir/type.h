@@ -25,6 +25,7 @@ ORRERY_DEFINE_ID(TypeId, "type");
 enum class DType : uint8_t {
   kBool,
   kF8,
+  kF4,  // e2m1, and for each 16 elements a scale of 8 bits (NVFP4)
   kF16,
   kBF16,
   kF32,
@@ -39,8 +40,10 @@ enum class DType : uint8_t {
   kU64
 };
 
-/// Bytes an element.
+/// Bytes an element, whole ones: 1 of kF4, of which a tensor has more than one in a byte.
 int64_t SizeOf(DType dtype);
+/// Bytes an element in a large tensor: 9/16 of kF4, with its share of a scale.
+double BytesOf(DType dtype);
 /// "f32".
 absl::string_view ToString(DType dtype);
 /// The inverse of ToString; nothing for an unknown name.
@@ -107,7 +110,7 @@ struct TensorType {
 /// The part of `type` that the fullest rank of `mesh` holds: rank 0.
 TensorType LocalType(const TensorType& type, const Mesh& mesh);
 
-/// Bytes of the tensor as its dims say, without regard to sharding.
+/// Bytes of the tensor as its dims say, without regard to sharding; of kF4 rounded up.
 Bytes SizeOf(const TensorType& type);
 
 /// Whether the type is within the limits that the verifier sets: at most 30 dimensions, none

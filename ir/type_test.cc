@@ -16,8 +16,8 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr DType kAll[] = {DType::kBool, DType::kF8, DType::kF16, DType::kBF16, DType::kF32,
-                          DType::kF64,  DType::kI8, DType::kI32, DType::kI64};
+constexpr DType kAll[] = {DType::kBool, DType::kF8,  DType::kF4, DType::kF16, DType::kBF16,
+                          DType::kF32,  DType::kF64, DType::kI8, DType::kI32, DType::kI64};
 
 TensorType ShardedType() {
   TensorType type{DType::kF32, {8, 12}, {}};
@@ -34,9 +34,23 @@ TEST(DType, ReadsItsOwnName) {
     EXPECT_EQ(ParseDType(ToString(dtype)), dtype);
     absl::StrAppend(&table, ToString(dtype), ":", SizeOf(dtype), IsFloat(dtype) ? "f " : " ");
   }
-  EXPECT_EQ(table, "bool:1 f8:1f f16:2f bf16:2f f32:4f f64:8f i8:1 i32:4 i64:8 ");
+  EXPECT_EQ(table, "bool:1 f8:1f f4:1f f16:2f bf16:2f f32:4f f64:8f i8:1 i32:4 i64:8 ");
   EXPECT_FALSE(ParseDType("f31").has_value());
   EXPECT_FALSE(ParseDType("").has_value());
+}
+
+// 8 bytes of elements and one of their scale, for each 16.
+TEST(DType, OfFourBitsSharesBytes) {
+  const auto bytes = [](Dims dims) { return SizeOf(TensorType{DType::kF4, std::move(dims), {}}); };
+  EXPECT_EQ(bytes({16}), Bytes(9));
+  EXPECT_EQ(bytes({17}), Bytes(10));
+  EXPECT_EQ(bytes({}), Bytes(1));
+  EXPECT_EQ(bytes({0}), Bytes(0));
+  EXPECT_EQ(bytes({32, 64}), Bytes(32 * 64 / 16 * 9));
+  EXPECT_EQ(BytesOf(DType::kF4), 0.5625);
+  EXPECT_EQ(BytesOf(DType::kBF16), 2);
+  // The largest that is within limits.
+  EXPECT_EQ(bytes({int64_t{1} << 60}), Bytes((int64_t{1} << 56) * 9));
 }
 
 TEST(Sharding, IsEmptyWhenNothingIsSplit) {

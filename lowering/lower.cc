@@ -52,16 +52,32 @@ absl::Status CheckSlices(const LoweringInput& input) {
                                                  " rounds; wanted one each, in one round"));
 }
 
+// What software makes of communication, as Pricing wants to know it.
+PricingOptions PricingOf(const LoweringInput& input) {
+  PricingOptions options = {.blocking = input.options.blocking,
+                            .every_link = input.options.every_link,
+                            .algorithms = input.options.algorithms,
+                            .start = input.options.kernels.collective};
+  const std::optional<ir::AxisIndex> hp = input.step.mesh.Find("hp");
+  if (!input.options.kernels.copies_gathers || !hp.has_value()) return options;
+  options.copied_axes = ir::AxisList(*hp);
+  options.copy = [&input](Bytes bytes) {
+    Duration slowest;
+    for (int32_t kind = 0; kind < input.cluster.kind_count(); ++kind) {
+      const auto time = input.cost_model.Fused(Flops(0), bytes * 2, input.cluster.kind(kind));
+      slowest = std::max(slowest, time.value_or(Duration(0)));
+    }
+    return slowest;
+  };
+  return options;
+}
+
 class Lowering {
  public:
   explicit Lowering(const LoweringInput& input)
       : input_(input),
         geometry_(input.step),
-        pricing_(geometry_, input.cost_model, input.cluster.topology,
-                 {.blocking = input.options.blocking,
-                  .every_link = input.options.every_link,
-                  .algorithms = input.options.algorithms,
-                  .start = input.options.kernels.collective}),
+        pricing_(geometry_, input.cost_model, input.cluster.topology, PricingOf(input)),
         shape_(ShapeOf(input, input.rounds)) {}
 
   absl::StatusOr<Program> Run() {

@@ -14,12 +14,17 @@ namespace {
 // What the figures of a device do not say of this plan; empty: nothing is assumed.
 std::string AssumedOf(const Setting& setting, const ParallelPlan& plan) {
   std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
-  if (!plan.mixes_fp8() && transforms::TensorDType(plan.dtype) != ir::DType::kF8) return assumed;
+  const bool four_bits = plan.copies() == ir::DType::kF4;
+  const bool narrow =
+      plan.copies().has_value() || transforms::TensorDType(plan.dtype) == ir::DType::kF8;
+  if (!narrow) return assumed;
   for (int32_t kind = 0; kind < setting.cluster.kind_count(); ++kind) {
     const cluster::Device& device = setting.cluster.kind(kind);
-    if (device.fp8 > device.fp16) continue;
-    absl::StrAppend(&assumed, assumed.empty() ? "" : "; ", device.name,
-                    " has no products of 8 bits: they take as long as those of 16");
+    const bool has_four = device.fp4 > device.fp8, has_eight = device.fp8 > device.fp16;
+    if (four_bits ? has_four : has_eight) continue;
+    absl::StrAppend(&assumed, assumed.empty() ? "" : "; ", device.name, " has no products of ",
+                    four_bits ? "4" : "8", " bits: they take as long as those of ",
+                    four_bits && has_eight ? "8" : "16");
   }
   return assumed;
 }

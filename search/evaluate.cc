@@ -22,11 +22,13 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
 }
 
 // Peak flops/s of the first `ranks` devices together, in the type in which most products are
-// computed, or that of 8-bit products.
+// computed, or that of products of copies.
 double PeakRate(const Setting& setting, const ParallelPlan& plan, int64_t ranks) {
-  const int64_t size = plan.mixes_fp8() ? 1 : ir::SizeOf(ProductType(setting.step));
+  const ir::DType dtype = plan.copies().value_or(ProductType(setting.step));
+  const int64_t size = ir::SizeOf(dtype);
   const cluster::Cluster& cluster = setting.cluster;
   const auto peak = [&](const cluster::Device& device) {
+    if (dtype == ir::DType::kF4) return device.fp4.flops_per_second();
     const FlopRate rate = size >= 4 ? device.fp32 : size == 2 ? device.fp16 : device.fp8;
     return rate.flops_per_second();
   };

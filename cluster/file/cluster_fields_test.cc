@@ -31,25 +31,28 @@ std::string OfKind(const std::string& fields) {
                       fields, " }\ndevices { count: 4 kind: \"x\" }\n", kSwitch);
 }
 
-// The rates of compute: fp64, fp32, tf32, fp16, fp8, in GFLOP/s.
+// The rates of compute: fp64, fp32, tf32, fp16, fp8, fp4, in GFLOP/s.
 std::string RatesOf(const std::string& fields) {
   const auto cluster = Parse(OfKind(fields));
   if (!cluster.ok()) return std::string(cluster.status().message());
   const Device& device = cluster->device;
   std::string rates;
-  for (const FlopRate rate : {device.fp64, device.fp32, device.tf32, device.fp16, device.fp8}) {
+  for (const FlopRate rate :
+       {device.fp64, device.fp32, device.tf32, device.fp16, device.fp8, device.fp4}) {
     absl::StrAppend(&rates, rates.empty() ? "" : " ", rate.flops_per_second() / 1e9);
   }
   return rates;
 }
 
 TEST(DeviceKinds, RunNarrowTypesOnUnitsOfWiderOnes) {
-  EXPECT_EQ(RatesOf("fp32: \"1Tflops\""), "0 1000 1000 1000 1000");
-  EXPECT_EQ(RatesOf("fp32: \"1Tflops\" fp16: \"3Tflops\""), "0 1000 1000 3000 3000");
-  EXPECT_EQ(RatesOf("fp32: \"1Tflops\" tf32: \"2Tflops\""), "0 1000 2000 2000 2000");
+  EXPECT_EQ(RatesOf("fp32: \"1Tflops\""), "0 1000 1000 1000 1000 1000");
+  EXPECT_EQ(RatesOf("fp32: \"1Tflops\" fp16: \"3Tflops\""), "0 1000 1000 3000 3000 3000");
+  EXPECT_EQ(RatesOf("fp32: \"1Tflops\" tf32: \"2Tflops\""), "0 1000 2000 2000 2000 2000");
   EXPECT_EQ(RatesOf("fp64: \"5Tflops\" fp32: \"1Tflops\" tf32: \"2Tflops\" fp16: \"3Tflops\" "
                     "fp8: \"4Tflops\""),
-            "5000 1000 2000 3000 4000");
+            "5000 1000 2000 3000 4000 4000");
+  EXPECT_EQ(RatesOf("fp32: \"1Tflops\" fp8: \"4Tflops\" fp4: \"9Tflops\""),
+            "0 1000 1000 1000 4000 9000");
 }
 
 TEST(DeviceKinds, HaveOfOthersWhatTheyDoNotSay) {
@@ -271,6 +274,14 @@ topology {
   }
 }
 )");
+}
+
+// Products of 4 bits only where they are faster than those of 8.
+TEST(PrintCluster, HasFourBits) {
+  const Cluster cluster = Parse(OfKind("fp32: \"1Tflops\" fp4: \"9Tflops\"")).value();
+  const std::string text = PrintCluster(cluster, ClusterFormat::kText);
+  EXPECT_NE(text.find("fp4: \"9Tflops\""), std::string::npos) << text;
+  EXPECT_EQ(Parse(text)->device.fp4, FlopRate(9e12));
 }
 
 TEST(PrintCluster, LeavesOutWhatIsUsual) {

@@ -27,6 +27,7 @@ void Fill(const Device& device, file::DeviceKind& message) {
   message.set_tf32(Print(device.tf32));
   message.set_fp16(Print(device.fp16));
   message.set_fp8(Print(device.fp8));
+  if (device.fp4 != device.fp8) message.set_fp4(Print(device.fp4));
   message.set_memory(Print(device.memory));
   message.set_memory_bandwidth(Print(device.memory_bandwidth));
   message.set_launch_overhead(Print(device.launch_overhead));

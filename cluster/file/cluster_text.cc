@@ -78,7 +78,8 @@ absl::Status ReadPeaks(const file::DeviceKind& kind, const FilePosition& positio
                            Peak{"fp32", kind.has_fp32(), kind.fp32(), device.fp32},
                            Peak{"tf32", kind.has_tf32(), kind.tf32(), device.tf32},
                            Peak{"fp16", kind.has_fp16(), kind.fp16(), device.fp16},
-                           Peak{"fp8", kind.has_fp8(), kind.fp8(), device.fp8}}) {
+                           Peak{"fp8", kind.has_fp8(), kind.fp8(), device.fp8},
+                           Peak{"fp4", kind.has_fp4(), kind.fp4(), device.fp4}}) {
     if (!peak.present) continue;
     ORRERY_RETURN_IF_ERROR(Assign(ParseFlopRate(peak.text), position.At(peak.name), peak.rate));
   }
@@ -86,6 +87,7 @@ absl::Status ReadPeaks(const file::DeviceKind& kind, const FilePosition& positio
   if (!kind.has_like() && !kind.has_tf32()) device.tf32 = device.fp32;
   if (!kind.has_like() && !kind.has_fp16()) device.fp16 = device.tf32;
   if (!kind.has_like() && !kind.has_fp8()) device.fp8 = device.fp16;
+  if (!kind.has_like() && !kind.has_fp4()) device.fp4 = device.fp8;
   return absl::OkStatus();
 }
 

@@ -18,11 +18,13 @@ enum class AttentionClass : uint8_t {
   kFlash2,  // Dao (2023)
   kFlash1,  // Dao et al. (2022): blocks over batch and heads alone
   kTriton,  // its first port to Triton, which MPT used: blocks over queries, too
+  kCudnn8,  // cuDNN's of 8 bits: TransformerEngine's fp8_dpa
 };
 
-/// Of each class its name, as on the command line: cudnn, flash3, flash2, flash1, triton.
-inline constexpr std::array<absl::string_view, 5> kAttentionClassNames = {
-    "cudnn", "flash3", "flash2", "flash1", "triton"};
+/// Of each class its name, as on the command line: cudnn, flash3, flash2, flash1, triton,
+/// cudnn-fp8.
+inline constexpr std::array<absl::string_view, 6> kAttentionClassNames = {
+    "cudnn", "flash3", "flash2", "flash1", "triton", "cudnn-fp8"};
 
 /// Bytes that software moves besides what an op itself must, an element of 16 bits.
 struct ExtraTraffic {

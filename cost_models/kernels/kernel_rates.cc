@@ -14,6 +14,8 @@ const AttentionRates& AttentionRatesOf(const KernelRates& rates, AttentionClass 
       return rates.attention.flash1;
     case AttentionClass::kTriton:
       return rates.attention.triton;
+    case AttentionClass::kCudnn8:
+      return rates.attention.cudnn8;
   }
   return rates.attention.cudnn;
 }

@@ -15,11 +15,13 @@ using cluster::ProductRates;
 
 /// Those of products whose operands have that type.
 inline const ProductRates& ProductRatesOf(const KernelRates& rates, ir::DType dtype) {
+  if (dtype == ir::DType::kF4) return rates.eighth;
   return ir::SizeOf(dtype) == 1 ? rates.quarter : rates.half;
 }
 
 /// The clock of training over that of a burst, in such products.
 inline double ClockOf(const KernelRates& rates, ir::DType dtype) {
+  if (dtype == ir::DType::kF4) return rates.sustained_eighth;
   return ir::SizeOf(dtype) == 1 ? rates.sustained_quarter : rates.sustained;
 }
 

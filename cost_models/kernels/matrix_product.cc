@@ -18,8 +18,12 @@ constexpr Tile kTiles[] = {{256, 128}, {128, 256}, {128, 128}, {128, 64}, {64, 1
                            {16, 64},   {16, 128},  {32, 128},  {128, 32}, {32, 32}};
 constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 32};
 
-// Bytes of a row that a block takes in at a step.
+// Bytes of a row that a block takes in at a step, without their scales.
 constexpr double kStepBytes = 128;
+double StepDepth(ir::DType dtype) {
+  return kStepBytes / (dtype == ir::DType::kF4 ? 0.5 : ir::BytesOf(dtype));
+}
+
 // How sharply the longest of what goes on at once decides: the norm that they are summed by.
 constexpr double kOverlap = 4.5;
 // A kernel that sums the parts of a split k, and the 4 bytes that each part writes and it reads.
@@ -79,8 +83,8 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
   const ProductRates& rates = ProductRatesOf(of_device, types.in);
   const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
-  const auto in = static_cast<double>(ir::SizeOf(types.in));
-  const auto out = static_cast<double>(ir::SizeOf(types.out));
+  const auto in = ir::BytesOf(types.in);
+  const auto out = ir::BytesOf(types.out);
   const double left = IsAligned(shape, types) ? 1
                       : shape.batch > 1       ? rates.unaligned_batch
                                               : rates.unaligned;
@@ -93,7 +97,7 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
           .bytes_per_second =
               static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.memory,
           .cores = static_cast<double>(of_device.cores),
-          .step_depth = kStepBytes / in,
+          .step_depth = StepDepth(types.in),
           .step_seconds = rates.step.seconds() / clock,
           .operand_bytes = batch * (in * (m * k + k * n) + out * m * n),
           .rates = rates};
@@ -109,6 +113,8 @@ absl::string_view ProductTime::limit() const {
 
 FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device) {
   switch (dtype) {
+    case ir::DType::kF4:
+      return device.fp4;
     case ir::DType::kF8:
       return device.fp8;
     case ir::DType::kF16:
@@ -120,11 +126,11 @@ FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device) {
 }
 
 bool IsAligned(const ir::ProductShape& shape, ProductTypes types) {
-  constexpr int64_t kBytes = 16;
-  const int64_t size = ir::SizeOf(types.in);
-  if (size > 2) return true;
+  constexpr int64_t kBits = 16 * 8;
+  const int64_t bits = types.in == ir::DType::kF4 ? 4 : 8 * ir::SizeOf(types.in);
+  if (bits > 16) return true;
   const int64_t row = types.along_k ? shape.k : shape.m;
-  return row * size % kBytes == 0 && shape.n * size % kBytes == 0;
+  return row * bits % kBits == 0 && shape.n * bits % kBits == 0;
 }
 
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,

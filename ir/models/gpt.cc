@@ -110,6 +110,15 @@ constexpr ModelKey kKeys[] = {
      .fallback = "",
      .summary = "latent: width of a head of values [head_dim]",
      .max = 1 << 20},
+    {.name = "lora",
+     .fallback = "0",
+     .summary = "rank of adapters beside frozen weights (Hu et al. 2021); 0: all are trained",
+     .min = 0,
+     .max = 1 << 16},
+    {.name = "lora_targets",
+     .fallback = "all",
+     .summary = "which products of a block have adapters",
+     .choices = "all|qkv"},
     {.name = "capacity_factor",
      .fallback = "1",
      .summary = "slots of the experts over the tokens that go to them",
@@ -126,6 +135,7 @@ struct Shape {
   int64_t expert_ffn, shared_ffn, dense_layers;
   bool latent;
   int64_t q_rank, kv_rank, rope_dim, v_dim;
+  Adapters adapters;
 };
 
 Shape ShapeOf(const ModelValues& values) {
@@ -162,6 +172,7 @@ Shape ShapeOf(const ModelValues& values) {
   s.kv_rank = values.Int("kv_rank");
   s.rope_dim = values.Int("rope_dim");
   s.v_dim = values.Int("v_dim", s.head_dim);
+  s.adapters = {.rank = values.Int("lora"), .qkv_only = values.Text("lora_targets") == "qkv"};
   return s;
 }
 
@@ -186,6 +197,10 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
   if (s.experts == 0 && (s.shared_ffn > 0 || s.dense_layers > 0)) {
     return absl::InvalidArgumentError("shared_ffn and dense_layers want experts");
   }
+  if (s.adapters.rank > 0 && (s.bias || s.tied || s.experts > 0 || !s.swiglu)) {
+    return absl::InvalidArgumentError(
+        "lora wants mlp=swiglu without bias, tied_embeddings and experts");
+  }
   if (s.experts > 0 && s.topk > s.experts) {
     return absl::InvalidArgumentError(
         absl::StrCat("topk is ", s.topk, "; wanted at most ", s.experts, " experts"));
@@ -195,7 +210,7 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
 
 class Gpt {
  public:
-  Gpt(const Shape& shape, DType dtype) : s_(shape), layers_("gpt", dtype) {}
+  Gpt(const Shape& shape, DType dtype) : s_(shape), layers_("gpt", dtype, shape.adapters) {}
 
   absl::StatusOr<Function> Build() {
     const ValueId ids = layers_.Ids("input_ids", {s_.batch, s_.seq});

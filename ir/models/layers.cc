@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/op_kind.h"
 
@@ -34,9 +35,30 @@ ValueId Layers::Embedding(ValueId ids, int64_t rows, int64_t width, const std::s
   return Op(OpKind::kGather, {table, ids}, name, {{"axis", int64_t{0}}});
 }
 
+bool Adapters::Adapt(absl::string_view name) const {
+  if (rank == 0 || !absl::StartsWith(name, "h.")) return false;
+  return !qkv_only || absl::EndsWith(name, ".q") || absl::EndsWith(name, ".k") ||
+         absl::EndsWith(name, ".v") || absl::EndsWith(name, ".qkv");
+}
+
+// The scale of the sum is one of the narrow product, which takes no time of its own.
+ValueId Layers::Adapted(ValueId y, ValueId x, int64_t width, const std::string& name) {
+  if (!adapters_.Adapt(name)) return y;
+  const auto product = [&](ValueId value, int64_t columns, absl::string_view which) {
+    const std::string of = absl::StrCat(name, ".lora_", which);
+    const ValueId weight =
+        builder_.Parameter(absl::StrCat(of, ".weight"), {dtype_, {Dim(value, -1), columns}, {}});
+    return builder_.MatMul(value, weight, of);
+  };
+  SetName(y, absl::StrCat(name, ".base"));
+  return Op(OpKind::kAdd, {y, product(product(x, adapters_.rank, "a"), width, "b")}, name);
+}
+
 ValueId Layers::Linear(ValueId x, int64_t width, const Linearity& with, const std::string& name) {
   const ValueId weight = Parameter(absl::StrCat(name, ".weight"), {Dim(x, -1), width});
-  if (!with.bias && with.activation.empty()) return builder_.MatMul(x, weight, name);
+  if (!with.bias && with.activation.empty()) {
+    return Adapted(builder_.MatMul(x, weight, name), x, width, name);
+  }
   AttributeSet attributes;
   if (!with.activation.empty()) attributes.Set("activation", std::string(with.activation));
   if (!with.bias) return Ops(OpKind::kLinear, {x, weight}, 1, name, attributes)[0];
@@ -62,6 +84,9 @@ std::vector<ValueId> Layers::LinearGroup(ValueId x, std::initializer_list<Branch
   std::vector<ValueId> results(names.size());
   for (size_t i = 0; op.valid() && i < names.size(); ++i) {
     results[i] = builder_.function().result(op, static_cast<int32_t>(i));
+  }
+  for (size_t i = 0; op.valid() && i < names.size(); ++i) {
+    results[i] = Adapted(results[i], x, branches.begin()[i].width, names[i]);
   }
   return results;
 }

@@ -15,10 +15,21 @@
 
 namespace orrery::ir {
 
+/// Low-rank adaptation (Hu et al. 2021): all weights are frozen, and products of linear layers get
+/// two trained matrices beside them, of so narrow a width between them.
+struct Adapters {
+  int64_t rank = 0;       // 0: none, and all weights are trained
+  bool qkv_only = false;  // beside queries, keys and values alone
+
+  /// Whether the product of that name has one: not the head's, which is no part of a block.
+  bool Adapt(absl::string_view name) const;
+};
+
 /// Builds a model layer by layer, all of one element type. Errors stick, as the builder's do.
 class Layers {
  public:
-  Layers(absl::string_view model, DType dtype) : builder_(model), dtype_(dtype) {}
+  Layers(absl::string_view model, DType dtype, const Adapters& adapters = {})
+      : builder_(model), dtype_(dtype), adapters_(adapters) {}
 
   Builder& builder() { return builder_; }
   /// Dimension `d` of a value, counted from the end when negative; 1 after an error.
@@ -31,7 +42,9 @@ class Layers {
   ValueId Data(absl::string_view name, const Dims& dims) {
     return builder_.Data(name, {dtype_, dims, {}});
   }
+  /// With adapters it is frozen.
   ValueId Parameter(absl::string_view name, const Dims& dims) {
+    if (adapters_.rank > 0) return Buffer(name, dims);
     return builder_.Parameter(name, {dtype_, dims, {}});
   }
   ValueId Buffer(absl::string_view name, const Dims& dims) {
@@ -89,8 +102,12 @@ class Layers {
   absl::StatusOr<Function> FinishWithCrossEntropy(ValueId logits, ValueId labels);
 
  private:
+  /// y, and x times both matrices of an adapter where there is one; then that is called `name`.
+  ValueId Adapted(ValueId y, ValueId x, int64_t width, const std::string& name);
+
   Builder builder_;
   DType dtype_;
+  Adapters adapters_;
 };
 
 }  // namespace orrery::ir

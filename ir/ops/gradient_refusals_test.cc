@@ -57,7 +57,8 @@ TEST(GradientRefusals, OfStatistics) {
 // Products in 8 bits read copies; what they were copied from has been differentiated before.
 TEST(GradientRefusals, OfCopiesInEightBits) {
   const std::string none =
-      "reads copies in 8 bits and has no gradient rule; wanted build-backward before fp8-mixed";
+      "reads copies of its operands and has no gradient rule; wanted build-backward before "
+      "fp8-mixed";
   const std::string inputs = "%x: f8[2,4] parameter, %w: f8[4,3] parameter";
   for (const char* op :
        {"MatMul(%x, %w) {", "Linear(%x, %w) {", "LinearGroup(%x, %w) {count=1, "}) {

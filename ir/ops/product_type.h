@@ -10,7 +10,7 @@
 #include "ir/op_info.h"
 
 // The attribute `out` of matrix products: the element type that they write, where it is not that of
-// their operands. Products of 8-bit numbers are summed up in fp32 and written in 16 bits.
+// their operands. Products of numbers of 8 or 4 bits are summed up in fp32 and written in 16 bits.
 
 namespace orrery::ir {
 
@@ -46,7 +46,8 @@ inline absl::Status SetProductType(const AttributeSet& attributes, TypeList& res
 inline absl::Status CheckDifferentiable(const GradientContext& c) {
   if (c.attributes().Find("out") == nullptr) return absl::OkStatus();
   return absl::UnimplementedError(
-      "reads copies in 8 bits and has no gradient rule; wanted build-backward before fp8-mixed");
+      "reads copies of its operands and has no gradient rule; wanted build-backward before "
+      "fp8-mixed");
 }
 
 }  // namespace orrery::ir

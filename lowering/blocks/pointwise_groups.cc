@@ -88,8 +88,9 @@ class GroupFinder {
     const auto operands = function_.operands(op);
     if (operands.empty() || function_.result_count(op) == 0) return std::nullopt;
     if (fused_ == FusedOps::kDropoutSums && !IsOfDropoutSum(op)) return std::nullopt;
-    const bool is_copy = function_.kind(op) == OpKind::kCast &&
-                         local_.Of(function_.result(op)).dtype == ir::DType::kF8;
+    const ir::DType dtype = local_.Of(function_.result(op)).dtype;
+    const bool is_copy =
+        function_.kind(op) == OpKind::kCast && (dtype == ir::DType::kF8 || dtype == ir::DType::kF4);
     if (is_copy && fused_ == FusedOps::kAllButCopies) return std::nullopt;
     const int64_t elements = ElementsOf(function_.result(op));
     const ir::Fusing fusing = ir::FusingOf(function_.kind(op));

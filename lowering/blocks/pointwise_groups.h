@@ -29,7 +29,7 @@ struct PointwiseGroups {
 /// behind it, as Megatron has a kernel for (bias_dropout_fusion).
 enum class FusedOps : uint8_t {
   kAll,
-  kAllButCopies,  // of 8 bits, which are kernels of their own (StackKernels::copies_apart)
+  kAllButCopies,  // of 8 or 4 bits, which are kernels of their own (StackKernels::copies_apart)
   kDropoutSums,
 };
 

@@ -40,7 +40,7 @@ void AddHostCopies(const ResidentsOf& of, const ir::Function& update, simulator:
   }
 }
 
-// The 8-bit copies of weights, by origins.
+// The narrow copies of weights, by origins.
 Values FindCopies(const transforms::StageFunction& update) {
   Values copies;
   for (const transforms::WeightCopy& weight : transforms::FindWeightCopies(update.function)) {
@@ -79,8 +79,8 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
   if (input.role == InputRole::kParameter) {
     program.AddResident(of.rank, MemoryKind::kParameters, bytes * of.weight_versions);
     if (kinds.copies.contains(input.value)) return;
-    const auto elements = static_cast<double>(bytes.count()) /
-                          static_cast<double>(ir::SizeOf(function.type(input.value).dtype));
+    const auto elements =
+        static_cast<double>(bytes.count()) / ir::BytesOf(function.type(input.value).dtype);
     program.AddResident(of.rank, MemoryKind::kGradients,
                         Bytes(static_cast<int64_t>(of.stack_memory.gradient * elements)));
   } else if (input.role == InputRole::kBuffer) {
@@ -107,7 +107,7 @@ int64_t ElementsSent(const ir::Function& forward) {
   for (const ir::OpId op : forward.order()) {
     if (forward.kind(op) != ir::OpKind::kSend) continue;
     const ir::TensorType& type = forward.type(SentBy(forward, op));
-    elements += ir::SizeOf(ir::LocalType(type, forward.mesh())).count() / ir::SizeOf(type.dtype);
+    elements += ir::ElementCount(ir::LocalType(type, forward.mesh()).dims);
   }
   return elements;
 }

@@ -14,7 +14,7 @@ struct StackKernels {
   /// Element-wise kernels are fused as a compiler does (lowering/blocks/pointwise_groups.h), where
   /// the cost model prices such kernels.
   bool fuses_pointwise = false;
-  /// But for copies of 8 bits, which are kernels of their own (TransformerEngine's).
+  /// But for copies of 8 or 4 bits, which are kernels of their own (TransformerEngine's).
   bool copies_apart = false;
   /// Where they are not, a dropout and the sum behind it are one kernel all the same.
   bool fuses_dropout_sums = false;
@@ -35,6 +35,10 @@ struct StackKernels {
   bool scatters_sends = false;
   /// No gradient is reduced before the last backward of the rank, of all its chunks.
   bool reduces_after_backward = false;
+  /// What tensor-parallel ranks gather, or reduce and scatter, lies one part behind the other, and
+  /// is copied to where it belongs, or from there, by a kernel of its own (PyTorch's DTensor, whose
+  /// sequence is the second dimension).
+  bool copies_gathers = false;
   /// Gathers and reduce-scatters over tensor-parallel ranks go on under the products that read and
   /// make what they move (lowering/blocks/pipelined_products.h).
   bool pipelines_products = false;
@@ -60,6 +64,9 @@ struct StackKernels {
   /// How long the device waits before each forward while the host prepares a microbatch: data,
   /// masks, what it reads back from the device.
   Duration prepare = Duration(0);
+  /// Forward and backward are captured graphs (CUDA graphs): the host launches none of their
+  /// kernels, which follow each other as soon as the device can start them.
+  bool graphs = false;
 
   /// Which kernels cost models price, and what these move besides.
   cost_models::KernelChoice choice = {};

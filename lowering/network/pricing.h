@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -47,6 +48,10 @@ struct PricingOptions {
   bool every_link = false;
   cost_models::CollectiveChoice algorithms = {};  // of collectives, where they can serve a group
   Duration start = Duration(0);  // of a collective over links, besides: StackKernels::collective
+  /// How long it takes to copy what a gather or a reduce-scatter along these axes moves; none: it
+  /// lies where it is wanted.
+  std::function<Duration(Bytes)> copy = {};
+  ir::AxisList copied_axes = {};
 };
 
 /// Times of communication among the ranks of a pipelined step. First everything is announced
@@ -145,6 +150,7 @@ class Pricing {
   std::vector<Duration> TimesWithoutLinks(const Key& key);
   void SetTimesWithoutLinks(bool fold);
   absl::string_view BusiestLevel(const Movement& movement) const;
+  Duration StartOf(const Key& key) const;
   TaskTime TimeOf(const Key& key, const Movement& movement, size_t group,
                   const std::vector<char>& in_step, simulator::Program& program) const;
   simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;

@@ -49,8 +49,12 @@ PricedTemplate StageMaker::MakeTemplate(const transforms::StageFunction& part, c
                                         const TemplateContext& context) {
   const bool overlaps = context.every_dependency;
   const auto lower = [&](int32_t kind, simulator::Program& program) {
+    cluster::Device device = input_.cluster.kind(kind);
+    if (context.kernels.graphs && context.phase != simulator::Phase::kUpdate) {
+      device.launch_overhead = Duration(0);
+    }
     TemplateContext of_kind = context;
-    of_kind.device = &input_.cluster.kind(kind);
+    of_kind.device = &device;
     TaskTemplate task_template = LowerPhase(part, of_kind, program);
     WaitForTheSlowest(part.function.mesh(), context.cost_model.Straggling(*of_kind.device),
                       task_template.tasks);

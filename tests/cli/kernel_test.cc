@@ -104,7 +104,7 @@ TEST(Kernel, SaysWhatItWants) {
        "--backward, --all-keys, --attention: wanted with"},
       {"--shape 1,2,3 --device h100 --attention flash1", "--attention: wanted with"},
       {"--op attention --shape 1,2,3,64 --device h100 --attention flash9",
-       "--attention 'flash9': wanted one of cudnn, flash3, flash2, flash1, triton"}};
+       "--attention 'flash9': wanted one of cudnn, flash3, flash2, flash1, triton, cudnn-fp8"}};
   for (const auto& [flags, message] : wrong) {
     const Finished finished = Ask(flags);
     EXPECT_EQ(finished.code, 1) << flags;

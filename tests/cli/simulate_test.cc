@@ -97,6 +97,13 @@ TEST(Simulate, PricesByWhatKernelsReach) {
   EXPECT_EQ(report(narrow + "dgx-h100:1")["assumed"], "");
   EXPECT_EQ(report(narrow + "dgx-a100:1")["assumed"],
             "a100-80gb has no products of 8 bits: they take as long as those of 16");
+  const std::string four =
+      "--model gpt2-small --batch-size 8 --dtype nvfp4-mixed --dp 2 --cluster ";
+  EXPECT_EQ(report(four + "dgx-b200:1")["assumed"], "");
+  EXPECT_EQ(report(four + "dgx-h100:1")["assumed"],
+            "h100-80gb has no products of 4 bits: they take as long as those of 8");
+  EXPECT_EQ(report(four + "dgx-a100:1")["assumed"],
+            "a100-80gb has no products of 4 bits: they take as long as those of 16");
   const std::string assumed =
       "rates of kernels, between those of A100, H100 and B200: none was measured on v100-32gb";
   EXPECT_EQ(report(v100)["assumed"], assumed);

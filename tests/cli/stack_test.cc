@@ -36,6 +36,21 @@ TEST(Stack, ComesFromAFile) {
   EXPECT_GT(StepOf("slow.json"), 2 * nemo);
 }
 
+// The flag, or a stack that says so: nothing is left of the launches of the host.
+TEST(Stack, MayCaptureGraphs) {
+  Clear();
+  Write("graphs.json", R"({"like": "nemo", "launch_us": 100, "cuda_graphs": true})");
+  Write("slow.json", R"({"like": "nemo", "launch_us": 100})");
+  const double nemo = StepOf("nemo"), graphs = StepOf("nemo --cuda-graphs");
+  EXPECT_LT(graphs, nemo);
+  EXPECT_EQ(StepOf("graphs.json"), graphs);
+  EXPECT_EQ(StepOf("slow.json --cuda-graphs"), graphs);
+  const Finished search = Execute(
+      absl::StrCat("grid_search ", kModel, kPlan, "--stack nemo --cuda-graphs --json grid.json"));
+  EXPECT_EQ(search.code, 0) << search.err;
+  EXPECT_EQ(nlohmann::json::parse(Contents("grid.json"))[0]["step_time_s"], graphs);
+}
+
 TEST(Stack, IsTheSameInASearch) {
   Clear();
   const double nemo = StepOf("nemo");

@@ -60,7 +60,18 @@ TEST(Presets, HaveThePublishedParameters) {
       {"deepseek-v2", 235'741'434'880},
       // Without prediction of further tokens; 58 routers have a bias for each of 256 experts.
       {"deepseek-v3", 671'026'419'200 - 58 * 256},
+      {"kimi-k2", 1'026'408'232'448 - 60 * 384},
+      {"moonlight-16b-a3b", 15'960'110'208 - 26 * 64},
+      // Biases of four products, 64 sinks, and biases of routers and experts.
+      {"gpt-oss-20b", 20'914'757'184 - 24 * (8000 + 64 + 32 + 32 * 3 * 2880)},
+      {"gpt-oss-120b", 116'829'156'672 - 36 * (8000 + 64 + 128 + 128 * 3 * 2880)},
+      {"grok-1", 315'684'820'992 - 64 * 2 * 6144},  // two further norms
+      {"llama4-scout", 107'769'861'120},
       // Norms of queries and keys are left out.
+      {"qwen3-0.6b", 596'049'920 - 28 * 256},
+      {"qwen3-1.7b", 1'720'574'976 - 28 * 256},
+      {"qwen3-4b", 4'022'468'096 - 36 * 256},
+      {"qwen3-14b", 14'768'307'200 - 40 * 256},
       {"qwen3-8b", 8'190'735'360 - 36 * 256},
       {"qwen3-32b", 32'762'123'264 - 64 * 256},
       {"qwen3-30b-a3b", 30'532'122'624 - 48 * 256},

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "ir/builder.h"
 #include "ir/models/mlp.h"
 #include "ir/op_kind.h"
@@ -297,6 +298,24 @@ TEST(Fp8Mixed, IsNearOnRandomNumbers) {
       EXPECT_GT(error, 0.005) << name << ": more bits than there are";
     }
   }
+}
+
+// The same products with other copies, and products that 4 bits cannot have stay in 16.
+TEST(Nvfp4Mixed, IsFp8MixedWithCopiesOf4Bits) {
+  ir::Function eight = MlpStep("adam"), four = MlpStep("adam");
+  ASSERT_TRUE(transforms::Fp8Mixed(eight).value());
+  ASSERT_TRUE(transforms::Nvfp4Mixed(four).value());
+  EXPECT_EQ(absl::StrReplaceAll(ir::Print(eight), {{"f8", "f4"}}), ir::Print(four));
+  EXPECT_TRUE(ir::Verify(four).ok()) << ir::Verify(four);
+  const auto products = [](int64_t dim, ir::DType copies) {
+    ir::Function step =
+        ir::Mlp({.layers = 2, .dim = dim, .batch = 64, .dtype = ir::DType::kBF16}).value();
+    EXPECT_TRUE(transforms::MixProducts(step, copies).ok());
+    return CountIn8Bits(step);
+  };
+  EXPECT_EQ(products(48, ir::DType::kF8), products(64, ir::DType::kF8));
+  EXPECT_EQ(products(48, ir::DType::kF4), 0) << "48 is no multiple of 32";
+  EXPECT_EQ(products(64, ir::DType::kF4), products(64, ir::DType::kF8));
 }
 
 // It is one product for Fp8Mixed however often it is asked.

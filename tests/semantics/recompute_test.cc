@@ -32,7 +32,12 @@ using transforms::PlanContext;
 
 // An example of each record, and more.
 std::vector<std::string> Policies() {
-  std::vector<std::string> policies = {"full", "every:3", "match:core|ln|norm|a1|up|v[0-9]"};
+  std::vector<std::string> policies = {"full",
+                                       "every:3",
+                                       "match:core|ln|norm|a1|up|v[0-9]",
+                                       "modules:core_attn,mlp,layernorm",
+                                       "modules:moe,layernorm",
+                                       "modules:moe_act"};
   for (const transforms::RecomputeRecord* record : transforms::AllRecomputePolicies()) {
     if (record->mark != nullptr) policies.emplace_back(record->example);
   }

@@ -2,11 +2,7 @@
 
 #include <string>
 
-#include "lowering/blocks/stack_kernels.h"
-#include "search/evaluate.h"
-#include "search/plan_player.h"
-#include "tools/flags.h"
-#include "tools/validation/software_stack.h"
+#include "tests/validation/stack_test_util.h"
 #include "transforms/plan/plan_text.h"
 
 // A stack that compiles: whole steps take less, and compute and send the same.
@@ -17,38 +13,18 @@ namespace {
 
 using transforms::ParallelPlan;
 
-constexpr char kDropout[] = "gpt:layers=4,hidden=64,heads=4,seq=32,vocab=256,dropout=0.1";
-
-// A setting of a small model; `kernels` say what the software makes of it.
-search::Setting SettingOf(const ParallelPlan& plan, const std::string& cost_model,
-                          const std::string& model = kDropout) {
-  ModelFlags flags;
-  flags.model = model;
-  flags.batch_size = 16;
-  flags.cluster = "uniform:8@200Gbps";
-  flags.memory_limit = "none";
-  flags.cost_model = cost_model;
-  return MakeSetting(flags, plan).value();
-}
-
 search::Run Played(const std::string& stack, const ParallelPlan& plan, bool fold = true,
                    const std::string& cost_model = "roofline") {
-  search::Setting setting = SettingOf(plan, cost_model);
+  search::Setting setting = SmallSetting(plan, cost_model);
   EXPECT_TRUE(SetStack(stack, {}, setting.lowering).ok());
   setting.lowering.stack_memory = {};
   setting.lowering.fold = fold;
   return search::Play(setting, plan).value();
 }
 
-// In the first way to carry the plan out: which is the best depends on the kernels.
 search::Run Played(const lowering::StackKernels& kernels, const ParallelPlan& plan,
-                   bool fold = true, const std::string& model = kDropout) {
-  search::Setting setting = SettingOf(plan, "roofline", model);
-  setting.lowering.kernels = kernels;
-  setting.lowering.fold = fold;
-  search::PlanPlayer player(setting, plan);
-  EXPECT_TRUE(player.Prepare().ok());
-  return player.Play({}).value();
+                   bool fold = true, const std::string& model = kDropoutGpt) {
+  return PlayedWith(kernels, plan, fold, model);
 }
 
 // The same is computed, sent and kept, in less time; and one rank stands for all.

@@ -31,6 +31,7 @@ struct Flags {
   ModelFlags model;
   PlanFlags axes;
   std::string stack = "ideal";
+  bool cuda_graphs = false;
   std::string csv, json, trace;
   int32_t threads = 0;
   int64_t top = 10;
@@ -68,6 +69,7 @@ absl::StatusOr<search::Setting> SettingOf(const Flags& flags, const search::Para
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
   ORRERY_RETURN_IF_ERROR(
       Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
+  if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
   return setting;
 }
 
@@ -141,6 +143,8 @@ int Main(int argc, char** argv) {
                              "threads to search with [one a core]")(
       "top", po::value(&flags.top), "candidates to print [10]")("stack", po::value(&flags.stack),
                                                                 StackHelp().c_str())(
+      "cuda-graphs", po::bool_switch(&flags.cuda_graphs),
+      "forward and backward are captured graphs: the host launches none of their kernels")(
       "csv", po::value(&flags.csv), "write one row a candidate to this file")(
       "json", po::value(&flags.json), "the same as JSON")(
       "trace", po::value(&flags.trace),

@@ -109,7 +109,7 @@ Answer PriceMatmul(const Question& question) {
   const cost_models::ProductTime time = at(cost_models::ClockOf(question.rates, question.dtype));
   const auto batch = static_cast<double>(shape.batch), m = static_cast<double>(shape.m),
              n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
-  const auto in = static_cast<double>(ir::SizeOf(question.dtype));
+  const auto in = ir::BytesOf(question.dtype);
   Answer answer = {
       .time = time.time,
       .burst = at(1).time,
@@ -243,7 +243,7 @@ absl::Status Kernel(const Flags& flags) {
   const std::optional<ir::DType> dtype = ir::ParseDType(flags.dtype);
   if (!dtype.has_value() || !ir::IsFloat(*dtype)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--dtype '", flags.dtype, "': wanted bf16, f16, f32 or f8"));
+        absl::StrCat("--dtype '", flags.dtype, "': wanted bf16, f16, f32, f8 or f4"));
   }
   ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, DeviceOf(flags.device));
   ORRERY_ASSIGN_OR_RETURN(
@@ -279,7 +279,7 @@ int Main(int argc, char** argv) {
       "shape", po::value(&flags.shape),
       "of matmul m,n,k or batch,m,n,k: [m,k] times [k,n]; of attention batch,heads,queries,width "
       "and, where there are others, keys")(
-      "dtype", po::value(&flags.dtype)->default_value(flags.dtype), "bf16, f16, f32 or f8")(
+      "dtype", po::value(&flags.dtype)->default_value(flags.dtype), "bf16, f16, f32, f8 or f4")(
       "device", po::value(&flags.device)->required(),
       "kind of device, as h100-80gb, the beginning of its name, as h100, or a file of one")(
       "print-device", po::bool_switch(&flags.print_device),

@@ -149,8 +149,8 @@ absl::Status Optimize(const Flags& flags) {
   }
   if (flags.summary) return PrintSummary(flags, function);
   if (NeedsSharding(flags, plan)) return PrintStages(flags, plan, function, notes.batch_lost);
-  if (WantsStep(flags, plan) && plan.mixes_fp8()) {
-    ORRERY_RETURN_IF_ERROR(transforms::Fp8Mixed(function).status());
+  if (WantsStep(flags, plan) && plan.copies().has_value()) {
+    ORRERY_RETURN_IF_ERROR(transforms::MixProducts(function, *plan.copies()).status());
   }
   if (!flags.print_after_all || passes.empty()) std::cout << ir::Print(function);
   return absl::OkStatus();

@@ -35,6 +35,7 @@ struct Flags {
   std::string trace;
   std::string plan;
   std::string stack = "ideal";
+  bool cuda_graphs = false;
   bool timeline = false;
   bool explain = false;
 };
@@ -125,6 +126,7 @@ absl::Status Simulate(const Flags& flags) {
   if (!flags.plan.empty()) return PrintPlan(flags, setting, plan.microbatches);
   ORRERY_RETURN_IF_ERROR(
       Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
+  if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
   setting.lowering.every_link = !flags.trace.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
@@ -188,6 +190,8 @@ int Main(int argc, char** argv) {
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
       "stack", po::value(&flags.stack), StackHelp().c_str())(
+      "cuda-graphs", po::bool_switch(&flags.cuda_graphs),
+      "forward and backward are captured graphs: the host launches none of their kernels")(
       "plan", po::value(&flags.plan),
       "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "
       "their replicas, and simulate nothing")(

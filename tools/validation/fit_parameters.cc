@@ -18,13 +18,19 @@ namespace {
 // is the host's.
 constexpr absl::string_view kRates[] = {"sustained",
                                         "sustained_quarter",
+                                        "sustained_eighth",
                                         "straggling",
                                         "half.memory",
                                         "attention.cudnn.efficiency",
                                         "attention.flash3.efficiency",
                                         "attention.flash2.efficiency",
                                         "attention.flash1.efficiency",
-                                        "attention.triton.efficiency"};
+                                        "attention.triton.efficiency",
+                                        "attention.cudnn8.efficiency"};
+
+// The classes of cost_models::AttentionClass, as cluster files call them.
+constexpr absl::string_view kClasses[] = {"cudnn",  "flash3", "flash2",
+                                          "flash1", "triton", "cudnn8"};
 
 constexpr absl::string_view kRateBetweenNodes = "rate_between_nodes";
 constexpr absl::string_view kStepBetweenNodes = "step_between_nodes";
@@ -162,11 +168,13 @@ absl::StatusOr<RowUse> RowUseOf(const MeasuredStep& step, const FittedFigures& f
   RowUse use = {.device = cluster.device.name,
                 .collectives = cluster.topology.collective_profile().name,
                 .stack = setup.stack,
-                .eight_bits = setup.plan.mixes_fp8(),
+                .eight_bits = setup.plan.dtype == transforms::StepDType::kF8Mixed,
+                .four_bits = setup.plan.dtype == transforms::StepDType::kF4Mixed,
                 .between_nodes = in_node > 0 && cluster.size() > in_node};
   if (absl::StrContains(setup.flags.model, "flash=1")) {
-    use.attention =
-        std::string(cost_models::kAttentionClassNames[static_cast<size_t>(stack.attention)]);
+    const cost_models::AttentionClass of_row =
+        setup.attention_in_8_bits ? cost_models::AttentionClass::kCudnn8 : stack.attention;
+    use.attention = std::string(fit_parameters_cc::kClasses[static_cast<size_t>(of_row)]);
   }
   if (cluster.topology.collective_profile().ideal()) use.collectives.clear();
   return use;
@@ -205,6 +213,7 @@ bool Tells(const RowUse& row, const FitParameter& parameter) {
   }
   if (row.device != parameter.name) return false;
   if (parameter.figure == "sustained_quarter") return row.eight_bits;
+  if (parameter.figure == "sustained_eighth") return row.four_bits;
   if (!absl::StartsWith(parameter.figure, "attention.")) return true;
   return !row.attention.empty() &&
          absl::StartsWith(parameter.figure, absl::StrCat("attention.", row.attention, "."));

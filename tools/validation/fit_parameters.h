@@ -41,8 +41,8 @@ struct FitParameter {
 /// What of a row decides which figures it may tell about.
 struct RowUse {
   std::string device, collectives, stack;
-  std::string attention = {};  // class of its fused kernels; empty: it has none
-  bool eight_bits = false, between_nodes = false;
+  std::string attention = {};  // class of its fused kernels, as cluster files call it; or none
+  bool eight_bits = false, four_bits = false, between_nodes = false;
 };
 
 /// Of a row that can be predicted; else why it cannot.

@@ -9,7 +9,9 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "support/file.h"
 #include "support/status.h"
 
@@ -110,12 +112,19 @@ void ReadModel(const Json& model, MeasuredStep& step) {
                 .shared_ffn = Whole(model, "shared_expert_ffn"),
                 .dense_layers = Whole(model, "dense_layers"),
                 .head_dim = std::max(Whole(model, "head_dim"), Whole(model, "qk_head_dim")),
-                .latent = Text(model, "attention") == "mla",
+                .latent = Text(model, "attention") == "mla" || Text(model, "attn") == "MLA",
                 .q_rank = Whole(model, "q_lora_rank"),
                 .kv_rank = Whole(model, "kv_lora_rank"),
                 .rope_dim = Whole(model, "qk_rope_head_dim"),
                 .v_dim = Whole(model, "v_head_dim"),
                 .swiglu = gated || Truth(model, "swiglu")};
+  // Where a row does not say, as DeepSeek-V3 has them, and Kimi K2.
+  MeasuredStep::Model& m = step.model;
+  if (!m.latent || m.kv_rank > 0) return;
+  m.head_dim = m.v_dim = 128;
+  m.q_rank = 1536;
+  m.kv_rank = 512;
+  m.rope_dim = 64;
 }
 
 // "FSDP2 (ZeRO-3)", "FSDP2 (reshard not stated)"
@@ -124,6 +133,26 @@ int64_t ZeroOf(const std::string& text) {
     if (absl::StrContains(text, absl::StrCat("ZeRO-", stage))) return stage;
   }
   return absl::StrContains(text, "FSDP") ? 3 : 0;
+}
+
+// Of "fp8 attention, CUDA graphs" each, and not of "CUDA graphs on router and preprocess".
+bool HasOption(const Json& row, absl::string_view wanted) {
+  const std::string options = Text(row, "options");
+  for (const absl::string_view option : absl::StrSplit(options, ',')) {
+    if (absl::StripAsciiWhitespace(option) == wanted) return true;
+  }
+  return false;
+}
+
+// {"query_proj": "offload", "context": "device", …}
+std::vector<std::pair<std::string, std::string>> KeptOf(const Json& options) {
+  std::vector<std::pair<std::string, std::string>> kept;
+  if (!options.is_object()) return kept;
+  for (const auto& [name, value] : options.items()) {
+    const bool keeps = value.is_string() && (value == "offload" || value == "device");
+    if (keeps) kept.emplace_back(name, value.get<std::string>());
+  }
+  return kept;
 }
 
 // What a file says of all its rows.
@@ -144,8 +173,10 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
     step.model.shared_ffn = Whole(Field(row, "model"), "shared_experts") * step.model.expert_ffn;
   }
   step.device = Text(hw, "gpu");
-  step.devices = Whole(hw, "gpus");
+  // Of chips with several cores degrees count cores.
+  step.devices = std::max(Whole(hw, "gpus"), Whole(hw, "cores"));
   step.fabric = Text(hw, "inter");
+  step.links = Text(hw, "intra");
   step.tp = Whole(par, "tp");
   step.pp = Whole(par, "pp");
   step.dp = Whole(par, "dp");
@@ -165,6 +196,13 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   step.recompute = Text(row, "recompute");
   step.precision = absl::AsciiStrToLower(Text(row, "precision"));
   step.flags = absl::AsciiStrToLower(Text(row, "flags"));
+  step.lora_targets = Text(Field(row, "options"), "lora_targets");
+  if (!absl::SimpleAtoi(Text(Field(row, "options"), "lora_rank"), &step.lora_rank)) {
+    step.lora_rank = 0;
+  }
+  step.graphs = HasOption(row, "CUDA graphs");
+  step.attention_in_8_bits = HasOption(row, "fp8 attention");
+  step.kept = KeptOf(Field(row, "options"));
   ReadMeasured(row, all.reserved, step);
   return step;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -37,6 +38,7 @@ struct MeasuredStep {
   std::string device;
   int64_t devices = 0;
   std::string fabric;  // between nodes, in words
+  std::string links;   // inside of one, likewise
   int64_t tp = 0, pp = 0, dp = 0, cp = 0, ep = 0;
   int64_t chunks = 0;  // of the model, a pipeline rank
   int64_t zero = 0;
@@ -44,7 +46,14 @@ struct MeasuredStep {
   int64_t global_batch = 0, micro_batch = 0, microbatches = 0;
   std::string context;  // how attention gets by with cp: "a2a", "p2p"
   std::string schedule, recompute, precision, task;
-  std::string flags;   // of the software, as "torch.compile"
+  int64_t lora_rank = 0;  // of adapters
+  std::string lora_targets;
+  std::string flags;  // of the software, as "torch.compile"
+  bool attention_in_8_bits = false;
+  bool graphs = false;  // forward and backward as CUDA graphs
+  /// Of a recomputation that lists what it keeps (MaxText's "custom"), by names: where, "device" or
+  /// "offload".
+  std::vector<std::pair<std::string, std::string>> kept;
   double seconds = 0;  // of a step, printed or derived from what was printed
   double bytes = 0;    // the peak of the fullest device
   MemoryMeasure measure = MemoryMeasure::kAllocated;

@@ -69,6 +69,23 @@ TEST(MeasuredSteps, AreOfSwigluByEitherField) {
   EXPECT_FALSE(Read(R"("model": {"mlp": "gelu", "swiglu": 1})").model.swiglu);
 }
 
+// Widths of latent attention that a row leaves out are DeepSeek-V3's.
+TEST(MeasuredSteps, KnowLatentAttention) {
+  const MeasuredStep::Model all = Read(R"("model": {"attention": "mla", "q_lora_rank": null,
+      "kv_lora_rank": 256, "qk_head_dim": 96, "qk_rope_head_dim": 32, "v_head_dim": 80})")
+                                      .model;
+  EXPECT_TRUE(all.latent);
+  EXPECT_THAT(
+      (std::vector<int64_t>{all.head_dim, all.q_rank, all.kv_rank, all.rope_dim, all.v_dim}),
+      testing::ElementsAre(96, 0, 256, 32, 80));
+  const MeasuredStep::Model none = Read(R"("model": {"attn": "MLA"})").model;
+  EXPECT_TRUE(none.latent);
+  EXPECT_THAT(
+      (std::vector<int64_t>{none.head_dim, none.q_rank, none.kv_rank, none.rope_dim, none.v_dim}),
+      testing::ElementsAre(128, 1536, 512, 64, 128));
+  EXPECT_FALSE(Read(R"("model": {"attn": "alternating full / 128-token window"})").model.latent);
+}
+
 // A stage of ZeRO as a number or in words, and how attention gets by with long sequences.
 TEST(MeasuredSteps, SayHowStateIsShared) {
   const auto zero = [](const std::string& value) {
@@ -86,6 +103,26 @@ TEST(MeasuredSteps, SayHowStateIsShared) {
   EXPECT_EQ(step.task, "SFT");
   EXPECT_EQ(step.model.name, "Llama 3 8B LoRA");
   EXPECT_EQ(Read(R"("measured": {"peak_alloc_gib": 2})").bytes, 2.0 * (1 << 30));
+}
+
+TEST(MeasuredSteps, SayWhatSoftwareDoes) {
+  const auto graphs = [](const std::string& options) {
+    return Read(absl::StrCat(R"("options": ")", options, "\"")).graphs;
+  };
+  EXPECT_TRUE(graphs("CUDA graphs"));
+  EXPECT_TRUE(graphs("fp8 attention, CUDA graphs"));
+  EXPECT_TRUE(Read(R"("options": "fp8 attention, CUDA graphs")").attention_in_8_bits);
+  EXPECT_FALSE(Read(R"("options": "CUDA graphs")").attention_in_8_bits);
+  EXPECT_FALSE(graphs("HybridEP, CUDA graphs on router and preprocess"));
+  const MeasuredStep step = Read(R"("hw": {"gpus": 4, "cores": 8, "intra": "PCIe"},
+      "options": {"lora_rank": "16", "lora_targets": "'*_proj'", "context": "device",
+                  "query_proj": "offload", "kernels": "TE"})");
+  EXPECT_EQ(step.devices, 8);
+  EXPECT_EQ(step.links, "PCIe");
+  EXPECT_EQ(step.lora_rank, 16);
+  EXPECT_EQ(step.lora_targets, "'*_proj'");
+  EXPECT_THAT(step.kept, testing::ElementsAre(testing::Pair("context", "device"),
+                                              testing::Pair("query_proj", "offload")));
 }
 
 // What was measured comes before what was derived.

@@ -30,8 +30,20 @@ TEST(RowCluster, IsOfTheDevice) {
   EXPECT_EQ(cluster("A100-SXM4-80GB", 8), "dgx-a100:1,collectives=nccl-ampere-2023");
   EXPECT_EQ(cluster("V100", 8), "dgx-v100:1");
   EXPECT_EQ(cluster("GB300", 72), "gb300-nvl72:1");
+  EXPECT_EQ(cluster("TPU v5p", 512), "tpu-v5p:128");
   EXPECT_EQ(cluster("MI300X", 8), "no cluster for device 'MI300X'");
   EXPECT_EQ(cluster("GH200-96GB", 8), "gh200:2");
+}
+
+// NVLink unless the row says otherwise.
+TEST(RowCluster, MayHavePcieAlone) {
+  MeasuredStep row;
+  row.device = "V100-class (simulator constants 13.8 TFLOP/s fp32, 700 GB/s DRAM)";
+  row.links = "PCIe (simulator constant 77 Gb/s)";
+  row.devices = 4;
+  EXPECT_EQ(ClusterOf(row).value(), "uniform:4@77Gbps,device=v100-16gb");
+  row.devices = 1;
+  EXPECT_EQ(ClusterOf(row).value(), "uniform:1@77Gbps,device=v100-16gb");
 }
 
 // NICs of several nodes, as rows say them in words; the preset's where they say the same.

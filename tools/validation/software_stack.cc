@@ -56,6 +56,7 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
       .waits_for_sends = stack.waits_for_sends,
       .scatters_sends = stack.scatters_sends,
       .reduces_after_backward = stack.reduces_after_backward,
+      .copies_gathers = stack.copies_gathers,
       .pipelines_products = stack.pipelines_products,
       .gathers_ahead = stack.gathers_ahead,
       .bucket_parameters = stack.bucket_parameters,
@@ -65,6 +66,12 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
       .collective = Duration::FromSeconds(stack.collective_us * 1e-6),
       .prepare = Duration::FromSeconds(stack.prepare_us * 1e-6),
       .choice = {.attention = stack.attention, .extra = software_stack_cc::TrafficOf(stack, use)}};
+  if (stack.cuda_graphs) CaptureGraphs(options);
+}
+
+void CaptureGraphs(lowering::LoweringOptions& options) {
+  options.kernels.graphs = true;
+  options.kernels.launch = Duration(0);
 }
 
 absl::Status SetStack(absl::string_view stack, const StackUse& use,

@@ -43,6 +43,7 @@ struct SoftwareStack {
   bool waits_for_sends = false;            // StackKernels::waits_for_sends
   bool pipelines_products = false;         // StackKernels::pipelines_products
   bool gathers_ahead = false;              // StackKernels::gathers_ahead
+  bool copies_gathers = false;             // StackKernels::copies_gathers
   bool scatters_sends = false;             // StackKernels::scatters_sends
   bool reduces_after_backward = false;     // StackKernels::reduces_after_backward
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
@@ -50,6 +51,7 @@ struct SoftwareStack {
   double launch_us = 0;      // of the host, a kernel: StackKernels::launch
   double collective_us = 0;  // a collective: StackKernels::collective
   double prepare_us = 0;     // of the host, a microbatch: StackKernels::prepare
+  bool cuda_graphs = false;  // StackKernels::graphs, and no launches of the host
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
   /// That kernels move besides what ops must, by the type of parameters.
   cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};
@@ -69,6 +71,9 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
 /// lists the names.
 absl::Status SetStack(absl::string_view stack, const StackUse& use,
                       lowering::LoweringOptions& options);
+
+/// Has forward and backward captured as graphs, whatever the stack does (--cuda-graphs).
+void CaptureGraphs(lowering::LoweringOptions& options);
 
 /// What the stack of that name holds beside a step. In the file of each stands where its figures
 /// come from; docs/validation_memory.md has the table. An error lists the names.

@@ -35,6 +35,7 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"recomputes_whole", &SoftwareStack::recomputes_whole},
     {"waits_for_tensor_parallel", &SoftwareStack::waits_for_tensor_parallel},
     {"waits_for_sends", &SoftwareStack::waits_for_sends},
+    {"copies_gathers", &SoftwareStack::copies_gathers},
     {"scatters_sends", &SoftwareStack::scatters_sends},
     {"reduces_after_backward", &SoftwareStack::reduces_after_backward},
     {"pipelines_products", &SoftwareStack::pipelines_products},
@@ -45,6 +46,7 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"launch_us", &SoftwareStack::launch_us, 1e6},
     {"collective_us", &SoftwareStack::collective_us, 1e6},
     {"prepare_us", &SoftwareStack::prepare_us, 1e6},
+    {"cuda_graphs", &SoftwareStack::cuda_graphs},
 };
 
 constexpr Figure<lowering::StackMemory> kMemoryFigures[] = {

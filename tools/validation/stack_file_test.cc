@@ -78,7 +78,7 @@ TEST(StackFile, SaysWhatIsWrong) {
             "mine.json: bf16: found 'los'; wanted one of gradient, loss, update, sent");
   EXPECT_EQ(Error(R"({"attention": "flash9"})"),
             "mine.json: attention: found \"flash9\"; wanted one of cudnn, flash3, flash2, flash1, "
-            "triton");
+            "triton, cudnn-fp8");
   EXPECT_EQ(Error(R"({"bf16_traffic": {"loss": -4}})"),
             "mine.json: bf16_traffic.loss: found -4; wanted a number from 0 to 1000");
   EXPECT_THAT(std::string(FindStack("no such.json").status().message()), HasSubstr("no such.json"));

@@ -13,6 +13,7 @@
 #include "support/flag_names.h"
 #include "support/status.h"
 #include "tools/validation/row_cluster.h"
+#include "tools/validation/row_recompute.h"
 #include "tools/validation/software_stack.h"
 #include "transforms/plan/axis.h"
 #include "transforms/schedules/schedule.h"
@@ -23,12 +24,20 @@ namespace {
 
 absl::Status Skip(absl::string_view reason) { return absl::FailedPreconditionError(reason); }
 
+// "torch.compile", "asyncTP torch.compile", in small letters.
+std::string TorchtitanOf(absl::string_view flags) {
+  return absl::StrContains(flags, "async")     ? "torchtitan-async"
+         : absl::StrContains(flags, "compile") ? "torchtitan-compile"
+                                               : "torchtitan";
+}
+
 std::string StackOf(const MeasuredStep& step) {
   // What a row's or a source's name has in it, and the software.
   constexpr std::pair<absl::string_view, absl::string_view> kSoftware[] = {
       {"megatron-lm", "megatron"},
       {"simumax", "megatron-core"},
       {"torchtitan", "torchtitan"},
+      {"distir", "ideal"},
       {"sc21", "megatron-2021"},
       {"automodel", "nemo"},
       {"bloom", "deepspeed"},
@@ -42,8 +51,8 @@ std::string StackOf(const MeasuredStep& step) {
   for (const std::string& name : {step.id, step.source}) {
     for (const auto& [part, software] : kSoftware) {
       if (!absl::StrContains(absl::AsciiStrToLower(name), part)) continue;
-      const bool compiles = software == "torchtitan" && absl::StrContains(step.flags, "compile");
-      return absl::StrCat(software, compiles ? "-compile" : "");
+      if (software == "torchtitan") return TorchtitanOf(step.flags);
+      return std::string(software);
     }
   }
   return "megatron";
@@ -67,9 +76,26 @@ bool HasFlash(const MeasuredStep& step, absl::string_view stack) {
          !(absl::StrContains(step.device, "A100") || absl::StrContains(step.device, "V100"));
 }
 
+// DistIR's: products and Relus.
+bool IsMlp(const MeasuredStep& step) { return absl::StartsWith(step.model.name, "MLP"); }
+
+bool HasAdapters(const MeasuredStep& step) {
+  const std::string job = absl::AsciiStrToLower(absl::StrCat(step.task, " ", step.model.name));
+  return absl::StrContains(job, "lora");
+}
+
+// Where a row does not say, those of NeMo's megatron_gpt_finetuning_config.yaml.
+std::string AdaptersOf(const MeasuredStep& step) {
+  if (!HasAdapters(step)) return "";
+  const bool all = absl::StrContains(step.lora_targets, "*_proj");
+  return absl::StrCat(",lora=", step.lora_rank > 0 ? step.lora_rank : 32,
+                      ",lora_targets=", all ? "all" : "qkv");
+}
+
 // Models of these sources are Megatron's GPT, with its dropout, or Llamas.
 std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp) {
   const MeasuredStep::Model& m = step.model;
+  if (IsMlp(step)) return absl::StrCat("mlp:layers=", m.layers, ",dim=", m.hidden);
   const int64_t heads = m.heads > 0 ? m.heads : std::max<int64_t>(1, m.hidden / 128);
   const bool split = IsTorchtitan(setup.stack);  // the vocabulary is not padded
   std::string text =
@@ -92,7 +118,7 @@ std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp
   absl::StrAppend(&text, m.swiglu                                    ? ",mlp=swiglu"
                          : absl::StartsWith(setup.stack, "megatron") ? ",dropout=0.1"
                                                                      : "");
-  return text;
+  return text + AdaptersOf(step);
 }
 
 // Whether the precision is one that begins so, in products alone or not: "amp_" is autocast.
@@ -113,6 +139,7 @@ absl::StatusOr<transforms::StepDType> DTypeOf(const MeasuredStep& step) {
   if (Begins(step, "fp16")) return StepDType::kF16;
   if (Begins(step, "fp32")) return StepDType::kF32;
   if (HasEightBits(step)) return StepDType::kF8Mixed;
+  if (Begins(step, "nvfp4")) return StepDType::kF4Mixed;
   return Skip(absl::StrCat("precision '", step.precision, "'"));
 }
 
@@ -129,22 +156,6 @@ absl::StatusOr<transforms::ScheduleChoice> ScheduleOf(const MeasuredStep& step, 
   if (transforms::FindSchedule(name).ok()) return ScheduleChoice::Parse(name);
   if (simple) return ScheduleChoice("1f1b");
   return Skip(absl::StrCat("schedule '", step.schedule, "'"));
-}
-
-// torchtitan's choice by op keeps every second product, attention, and the input of a layer.
-constexpr absl::string_view kByOp =
-    "match:(ln_1|ln_2|attn\\.k|_rot|attn\\.proj|mlp\\.up|mlp\\.act|mlp\\.down)$";
-
-absl::StatusOr<transforms::RecomputePolicy> RecomputeOf(const MeasuredStep& step) {
-  const std::string text = absl::AsciiStrToLower(step.recompute);
-  if (text.empty() || text == "none" || text == "off") {
-    return transforms::RecomputePolicy{};
-  }
-  if (absl::StrContains(text, "per-op") || absl::StrContains(text, "per op"))
-    return transforms::ParseRecomputePolicy(kByOp);
-  if (absl::StartsWith(text, "full")) return transforms::ParseRecomputePolicy("full");
-  if (absl::StartsWith(text, "selective")) return transforms::ParseRecomputePolicy("selective");
-  return Skip(absl::StrCat("recompute '", step.recompute, "'"));
 }
 
 // Tensor parallelism as in Megatron: vocabulary, heads and feed-forward are split, the rest is
@@ -207,13 +218,14 @@ int64_t MostChunks(const MeasuredStep& step, int64_t pp) {
 
 absl::Status CheckRow(const MeasuredStep& step) {
   const MeasuredStep::Model& m = step.model;
-  const std::string job = absl::AsciiStrToLower(absl::StrCat(step.task, " ", m.name));
-  if (absl::StrContains(job, "lora")) {
-    return Skip("low-rank adaptation");
+  if (HasAdapters(step) && m.experts > 0) {
+    return Skip("low-rank adaptation of a mixture of experts");
   }
   if (step.seconds <= 0 && step.bytes <= 0) return Skip("neither a time nor memory was measured");
-  if (m.layers == 0 || m.hidden == 0 || m.seq == 0) return Skip("the model's shape is not said");
-  if (m.heads == 0 && m.hidden % 128 != 0) return Skip("the model's heads are not said");
+  const bool mlp = IsMlp(step);
+  if (m.layers == 0 || m.hidden == 0 || (m.seq == 0 && !mlp))
+    return Skip("the model's shape is not said");
+  if (m.heads == 0 && m.hidden % 128 != 0 && !mlp) return Skip("the model's heads are not said");
   if (step.devices == 0) return Skip("the number of devices is not said");
   if (step.global_batch == 0) return Skip("the batch is not said");
   return absl::OkStatus();
@@ -233,9 +245,12 @@ absl::Status SetSharding(const MeasuredStep& step, transforms::ParallelPlan& c) 
   }
   if (left != 1) return Skip("degrees do not multiply up to the devices");
   c.ep = degree(step.model.experts > 0 ? step.ep : 1);
+  // Experts that are whole on tensor-parallel ranks, too (Megatron's etp 1), are split over those
+  // instead: as many weights a rank, and messages inside of a node in place of some between.
+  if (c.ep > dp && c.ep % dp == 0 && c.hp % (c.ep / dp) == 0) c.ep = dp;
   if (dp % c.ep != 0) return Skip("experts are spread over more than data-parallel ranks");
   c.dp = dp / c.ep;
-  c.microbatches = step.microbatches;
+  c.microbatches = IsMlp(step) ? 1 : step.microbatches;
   if (c.microbatches == 0 && step.micro_batch > 0) {
     c.microbatches = step.global_batch / (dp * step.micro_batch);
   }
@@ -275,10 +290,12 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   ORRERY_RETURN_IF_ERROR(step_setup_cc::CheckRow(step));
   StepSetup setup;
   setup.stack = step_setup_cc::StackOf(step);
+  setup.graphs = step.graphs;
+  setup.attention_in_8_bits = step.attention_in_8_bits;
   ORRERY_RETURN_IF_ERROR(step_setup_cc::SetSharding(step, setup.plan));
   transforms::ParallelPlan& c = setup.plan;
   ORRERY_ASSIGN_OR_RETURN(c.schedule, step_setup_cc::ScheduleOf(step, c.pp));
-  ORRERY_ASSIGN_OR_RETURN(c.recompute, step_setup_cc::RecomputeOf(step));
+  ORRERY_RETURN_IF_ERROR(SetRecompute(step, c));
   if (c.schedule.name() == "interleaved") {
     const bool said = step.chunks > 1;
     c.chunks = said                                       ? step.chunks
@@ -288,6 +305,8 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   ModelFlags& flags = setup.flags;
   flags.model = step_setup_cc::ModelOf(step, setup, c.hp);
   flags.batch_size = step.global_batch;
+  if (step_setup_cc::IsMlp(step))
+    flags.optimizer = "none";  // backward is the end of what was measured
   ORRERY_ASSIGN_OR_RETURN(c.dtype, step_setup_cc::DTypeOf(step));
   ORRERY_ASSIGN_OR_RETURN(flags.cluster, ClusterOf(step));
   if (c.hp > 1 || c.ep > 1) {
@@ -307,6 +326,10 @@ absl::StatusOr<search::Run> Play(const StepSetup& setup, const FittedFigures& fi
   ORRERY_ASSIGN_OR_RETURN(const SoftwareStack stack, FindStack(setup.stack, figures));
   Apply(figures, setting.cluster);
   SetStack(stack, StackUseOf(setting.step), setting.lowering);
+  if (setup.graphs) CaptureGraphs(setting.lowering);
+  if (setup.attention_in_8_bits) {
+    setting.lowering.kernels.choice.attention = cost_models::AttentionClass::kCudnn8;
+  }
   return search::Play(setting, setup.plan);
 }
 

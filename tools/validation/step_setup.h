@@ -16,7 +16,9 @@ namespace orrery::tools {
 struct StepSetup {
   ModelFlags flags;
   transforms::ParallelPlan plan;
-  std::string stack;  // the software that ran it: "megatron", "deepspeed", "torchtitan"
+  std::string stack;    // the software that ran it: "megatron", "deepspeed", "torchtitan"
+  bool graphs = false;  // forward and backward as captured graphs
+  bool attention_in_8_bits = false;  // cuDNN\'s of fp8
 };
 
 /// The model, cluster, software and layout of a row. A failed precondition with the reason where

@@ -173,23 +173,7 @@ TEST(StepSetup, TakesTypesByHowTheyBegin) {
   EXPECT_EQ(type("amp_fp8"), StepDType::kF8Mixed);
   EXPECT_EQ(type("amp_bf16"), StepDType::kBF16);
   EXPECT_EQ(type("float8 rowwise"), StepDType::kF8Mixed);
-  EXPECT_EQ(type("amp_bf16"), StepDType::kBF16);
-  EXPECT_EQ(type("amp_fp8"), StepDType::kF8Mixed);
-}
-
-TEST(StepSetup, RecomputesWhatTheRowSays) {
-  const auto recompute = [](const std::string& text) {
-    MeasuredStep row = Row();
-    row.recompute = text;
-    const ParallelPlan plan = PlanOf(row);
-    return transforms::AxisText(*transforms::FindAxis("recompute"), plan);
-  };
-  for (const char* text : {"", "None", "off"}) EXPECT_EQ(recompute(text), "--recompute none");
-  EXPECT_EQ(recompute("Full (every layer)"), "--recompute full");
-  EXPECT_EQ(recompute("selective attention"), "--recompute selective");
-  for (const char* text : {"selective per-op", "Per Op"}) {
-    EXPECT_THAT(recompute(text), HasSubstr("match:(ln_1|"));
-  }
+  EXPECT_EQ(type("nvfp4"), StepDType::kF4Mixed);
 }
 
 TEST(StepSetup, FillsInTheDegrees) {
@@ -236,6 +220,10 @@ TEST(StepSetup, SpreadsExpertsOverDataParallelRanks) {
   EXPECT_EQ(PlanOf(row).ep, 4);
   EXPECT_EQ(PlanOf(row).dp, 4);
   EXPECT_EQ(PlanOf(row).microbatches, 2);  // 64 / (16 * 2)
+  row.tp = 4;
+  row.ep = 8;
+  EXPECT_EQ(PlanOf(row).ep, 4);
+  EXPECT_EQ(PlanOf(row).hp, 4);
   row.ep = 3;
   EXPECT_EQ(ReasonOf(row), "experts are spread over more than data-parallel ranks");
 }
@@ -269,17 +257,14 @@ TEST(StepSetup, SharesTensorsAsTheSystemDoes) {
   EXPECT_FALSE(PlanOf(row).by_pattern());
 }
 
-TEST(StepSetup, SkipsWhatTrainsFewWeightsAndOverlapsWhereTheSourceDid) {
+TEST(StepSetup, OverlapsWhereTheSourceDid) {
   MeasuredStep row = Row();
-  row.task = "LoRA";
-  EXPECT_EQ(SetupOf(row).status().message(), "low-rank adaptation");
-  row.task = "Pre-Training Performance";
-  row.model.name = "Llama3 8B LoRA";
-  EXPECT_EQ(ReasonOf(row), "low-rank adaptation");
-  row.model.name = "Llama3 8B";
   EXPECT_FALSE(PlanOf(row).blocking);
+  EXPECT_FALSE(SetupOf(row)->graphs);
   row.overlaps = false;
+  row.graphs = true;
   EXPECT_TRUE(PlanOf(row).blocking);
+  EXPECT_TRUE(SetupOf(row)->graphs);
 }
 
 TEST(StepSetup, OrdersPipelinesByTheirName) {

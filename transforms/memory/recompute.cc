@@ -1,6 +1,8 @@
 #include "transforms/memory/recompute.h"
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "transforms/memory/keep_less.h"
@@ -17,6 +19,13 @@ std::vector<std::vector<LayerRange>> LayersOf(const PipelinedStep& step,
   std::vector<const StageFunction*> forwards;
   for (const PipelineStage& stage : step.stages) forwards.push_back(&stage.forward);
   return FindLayers(forwards);
+}
+
+std::string WhatIsLacking(const PipelinedStep& step, const RecomputePolicy& policy) {
+  if (policy.record->lacks == nullptr) return "";
+  std::vector<const ir::Function*> forwards;
+  for (const PipelineStage& stage : step.stages) forwards.push_back(&stage.forward.function);
+  return policy.record->lacks(forwards, policy);
 }
 
 // What forward keeps in a stage, and what the phases after it do for the rest. Returns how many
@@ -40,6 +49,9 @@ bool Rematerializes(const KeepRule& rule) {
 
 absl::Status Recompute(PipelinedStep& step, const KeepRule& rule) {
   if (!Rematerializes(rule)) return absl::OkStatus();
+  if (std::string lacks = recompute_cc::WhatIsLacking(step, rule.policy); !lacks.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("'", ToString(rule.policy), "': ", lacks));
+  }
   int64_t dropped = 0;
   const std::vector<std::vector<LayerRange>> layers = recompute_cc::LayersOf(step, rule.policy);
   for (size_t s = 0; s < step.stages.size(); ++s) {

@@ -20,7 +20,8 @@ bool Rematerializes(const KeepRule& rule);
 ///
 /// Never rematerialized is what other stages have sent, what is added up or collected over
 /// microbatches, and what the update reads. A view is looked at again, and a Relu's gradient reads
-/// the result of the Relu. An error when a pattern finds nothing that is kept.
+/// the result of the Relu. An error when a pattern finds nothing that is kept, or
+/// the model has no such module.
 absl::Status Recompute(PipelinedStep& step, const KeepRule& rule);
 
 }  // namespace orrery::transforms

@@ -29,7 +29,7 @@ struct RecomputeRecord;
 struct RecomputePolicy {
   const RecomputeRecord* record = &kNoneRecompute;  // one of AllRecomputePolicies; never null
   int64_t every = 1;                                // of records by layers: in groups of so many
-  std::string pattern = {};                         // RE2, of records that look for names
+  std::string pattern = {};                         // RE2 or names, of records that look for names
 
   friend bool operator==(const RecomputePolicy&, const RecomputePolicy&) = default;
   template <typename H>
@@ -84,6 +84,10 @@ struct RecomputeRecord {
   absl::string_view open_prefix = "";
   bool by_layers = false;  // whether it wants to know the layers of the model
   bool finds = false;      // whether it is an error where no stage keeps less
+  /// What the policy looks for and the forward functions of all stages lack: "the model has no
+  /// …"; empty: nothing. Null: what is never wrong.
+  std::string (*lacks)(std::span<const ir::Function* const> forwards,
+                       const RecomputePolicy& policy) = nullptr;
   /// Sets in `rematerialized` which values are rematerialized where a later phase wants them; the
   /// others are kept for it. What must not happen twice is taken out behind it. Null: everything
   /// that backward reads is kept.
@@ -99,8 +103,8 @@ struct RecomputeRecord {
 /// All records, in the order of recompute_policies.def.
 std::span<const RecomputeRecord* const> AllRecomputePolicies();
 
-/// "none", "selective", "full" (every layer), "every:4", "match:gelu|norm"; an error for another
-/// text, a number below 1, or a pattern that is no regular expression.
+/// "none", "selective", "full" (every layer), "every:4", "match:gelu|norm", "modules:mlp"; an error
+/// for another text, a number below 1, or a pattern that is no regular expression.
 absl::StatusOr<RecomputePolicy> ParseRecomputePolicy(absl::string_view text);
 std::string ToString(const RecomputePolicy& policy);
 

@@ -20,11 +20,12 @@ std::string Parsed(absl::string_view text) {
 }
 
 TEST(RecomputePolicy, ReadsAndPrints) {
-  for (const char* text :
-       {"none", "selective", "full", "every:2", "match:gelu|ln,2", "match:a=b"}) {
+  for (const char* text : {"none", "selective", "full", "every:2", "match:gelu|ln,2", "match:a=b",
+                           "modules:core_attn,mlp,moe_act"}) {
     EXPECT_EQ(Parsed(text), text);
   }
   EXPECT_EQ(Parsed("every:1"), "full");
+  EXPECT_EQ(Parsed("modules:moe_act,layernorm,moe_act"), "modules:layernorm,moe_act");
   EXPECT_EQ(ParseRecomputePolicy("every:12")->every, 12);
   EXPECT_EQ(*ParseRecomputePolicy("none"), RecomputePolicy());
 }
@@ -73,11 +74,21 @@ TEST(RecomputePolicy, SaysWhatIsWrong) {
   }
 }
 
+TEST(RecomputePolicy, NamesTheModulesThereAre) {
+  const std::string wanted =
+      "' is no module; wanted core_attn, mlp, layernorm, moe, moe_act, shared_experts, mla_up_proj "
+      "with commas between";
+  EXPECT_EQ(Parsed("modules:mlp,attn"), absl::StrCat("'modules:mlp,attn': 'attn", wanted));
+  EXPECT_EQ(Parsed("modules:"), absl::StrCat("'modules:': '", wanted));
+}
+
 TEST(RecomputePolicy, ReadsLists) {
   const auto list = [](absl::string_view text) { return ParseRecomputeList(text); };
   EXPECT_THAT(*list("none,every:1,every:3"), testing::ElementsAre("none", "full", "every:3"));
   EXPECT_THAT(*list("match:a{1,2},full"), testing::ElementsAre("match:a{1,2}", "full"));
   EXPECT_THAT(*list("match:(a,b),match:c"), testing::ElementsAre("match:(a,b)", "match:c"));
+  EXPECT_THAT(*list("modules:core_attn,mlp,full,modules:moe"),
+              testing::ElementsAre("modules:core_attn,mlp", "full", "modules:moe"));
   EXPECT_FALSE(list("none,").ok());
   EXPECT_FALSE(list("match:(a,b").ok());
   EXPECT_FALSE(list("some,none").ok());

@@ -53,8 +53,9 @@ struct ParallelPlan {
     return sharding == ShardingMethod::kDistir && sequence_parallel != SequenceParallel::kOn;
   }
 
-  /// Whether products of linear layers read 8-bit copies (transforms/training/fp8_mixed.h).
-  bool mixes_fp8() const { return dtype == StepDType::kF8Mixed; }
+  /// The type of the copies that products of linear layers read (transforms/training/fp8_mixed.h);
+  /// nothing: they read no copies.
+  std::optional<ir::DType> copies() const { return CopyDType(dtype); }
 
   friend bool operator==(const ParallelPlan&, const ParallelPlan&) = default;
   template <typename H>

@@ -276,8 +276,8 @@ TEST(SetAxis, SetsOneAndNamesItInAnError) {
   EXPECT_TRUE(SetAxis(*FindAxis("micro-batches"), "8", plan).ok());
   EXPECT_EQ(plan, (ParallelPlan{.microbatches = 8}));
   EXPECT_EQ(std::string(SetAxis(*FindAxis("recompute"), "some", plan).message()),
-            "recompute: 'some': wanted none, selective, full, every:K with K of at least 1, or "
-            "match:REGEX");
+            "recompute: 'some': wanted none, selective, full, every:K with K of at least 1, "
+            "modules:NAME,…, or match:REGEX");
 }
 
 }  // namespace

@@ -15,11 +15,15 @@ enum class StepDType : uint8_t {
   kF16,
   kBF16,
   kF8Mixed,  // bf16, and products of linear layers read 8-bit copies (Fp8Mixed)
+  kF4Mixed,  // likewise, of 4 bits (Nvfp4Mixed)
   kF8,
 };
 
 /// The type of its tensors; nullopt: as the model says.
 std::optional<ir::DType> TensorDType(StepDType dtype);
+
+/// The type of the copies that products read; nullopt: none.
+std::optional<ir::DType> CopyDType(StepDType dtype);
 
 }  // namespace orrery::transforms
 

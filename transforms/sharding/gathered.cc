@@ -65,8 +65,7 @@ class Finder {
   }
 
   Bytes BytesOf(ValueId value) const {
-    const ir::TensorType local = ir::LocalType(function_.type(value), function_.mesh());
-    return Bytes(ir::ElementCount(local.dims) * ir::SizeOf(local.dtype));
+    return ir::SizeOf(ir::LocalType(function_.type(value), function_.mesh()));
   }
 
   // Over views of it and what moves it further; invalid where it is returned.

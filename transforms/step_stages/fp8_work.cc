@@ -2,16 +2,16 @@
 #include "transforms/step_work.h"
 #include "transforms/training/fp8_mixed.h"
 
-// Products in 8 bits.
+// Products in 8 or 4 bits.
 
 namespace orrery::transforms {
 namespace fp8_work_cc {
 namespace {
 
 // Costs of shardings, which are chosen by now, are those of 16 bits.
-absl::Status MixFp8(StepWork& work) {
+absl::Status Mix(StepWork& work) {
   if (!work.sharded.has_value()) work.sharded = work.part();
-  ORRERY_RETURN_IF_ERROR(Fp8Mixed(*work.sharded).status());
+  ORRERY_RETURN_IF_ERROR(MixProducts(*work.sharded, *work.plan.copies()).status());
   work.batched.resize(work.sharded->outputs().size(), false);  // copies of weights are no results
   return absl::OkStatus();
 }
@@ -21,9 +21,9 @@ absl::Status MixFp8(StepWork& work) {
 
 extern const StepStage kFp8StepStage = {
     .name = "fp8",
-    .summary = "products of linear layers read 8-bit copies",
-    .applies = [](const StepWork& work) { return work.plan.mixes_fp8(); },
-    .run = fp8_work_cc::MixFp8,
+    .summary = "products of linear layers read copies of 8 or 4 bits",
+    .applies = [](const StepWork& work) { return work.plan.copies().has_value(); },
+    .run = fp8_work_cc::Mix,
 };
 
 }  // namespace orrery::transforms

@@ -23,9 +23,10 @@ using ir::ValueId;
 
 class Rebuilder {
  public:
-  Rebuilder(const Function& from, const Fp8Products& products)
+  Rebuilder(const Function& from, const Fp8Products& products, ir::DType copies)
       : from_(from),
         products_(products),
+        narrow_type_(copies),
         builder_(from.name(), from.mesh()),
         copy_{.from = from, .to = builder_.function()},
         narrow_(from.value_limit()) {}
@@ -33,7 +34,7 @@ class Rebuilder {
   absl::StatusOr<Function> Run() && {
     for (const ir::Input& input : from_.inputs()) {
       ir::CopyInput(input, input.role, copy_);
-      if (products_.weights.contains(input.value)) AddCopyOf(input.value);
+      if (products_.weights.contains(input.value)) AddCopyOf(input.value, input.role);
     }
     for (const OpId op : from_.order()) {
       if (!builder_.status().ok()) break;
@@ -47,24 +48,25 @@ class Rebuilder {
   }
 
  private:
-  const ir::AttributeSet kTo8Bits = {{"to", std::string("f8")}};
+  ir::AttributeSet ToNarrow() const { return {{"to", std::string(ir::ToString(narrow_type_))}}; }
 
   std::string NameOf(ValueId value) {
     const absl::string_view name = from_.value_name(value);
-    return name.empty() ? "" : builder_.FreeName(absl::StrCat(name, ".f8"));
+    return name.empty() ? ""
+                        : builder_.FreeName(absl::StrCat(name, ".", ir::ToString(narrow_type_)));
   }
 
   // The copy of a weight that lasts as long as the weight.
-  void AddCopyOf(ValueId weight) {
+  void AddCopyOf(ValueId weight, ir::InputRole role) {
     ir::TensorType type = from_.type(weight);
-    type.dtype = ir::DType::kF8;
-    narrow_[weight] = builder_.Parameter(NameOf(weight), type);
+    type.dtype = narrow_type_;
+    narrow_[weight] = builder_.AddInput(NameOf(weight), type, role);
   }
 
   void CopyOp(OpId op) {
     if (products_.operands[op] > 0) return CopyProduct(op);
     const bool moves = MovesCopies(from_, op);
-    if (!moves || products_.only_in_8_bits[from_.result(op)] == 0) return ir::CopyOp(op, copy_);
+    if (!moves || products_.only_in_copies[from_.result(op)] == 0) return ir::CopyOp(op, copy_);
     const ValueId operand = Narrow(from_.operands(op)[0]);
     narrow_[from_.result(op)] =
         builder_.Op(from_.kind(op), {operand}, NameOf(from_.result(op)), from_.attributes(op));
@@ -90,11 +92,11 @@ class Rebuilder {
     }
   }
 
-  // The 8-bit copy of a value that is there, made where it is first wanted.
+  // The narrow copy of a value that is there, made where it is first wanted.
   ValueId Narrow(ValueId value) {
     ValueId& narrow = narrow_[value];
     if (!narrow.valid()) {
-      narrow = builder_.Op(OpKind::kCast, {copy_.values[value]}, NameOf(value), kTo8Bits);
+      narrow = builder_.Op(OpKind::kCast, {copy_.values[value]}, NameOf(value), ToNarrow());
     }
     return narrow;
   }
@@ -108,27 +110,36 @@ class Rebuilder {
       const absl::string_view name = builder_.function().value_name(copy);
       const ValueId updated =
           builder_.Op(OpKind::kCast, {copy_.values[output.value]},
-                      name.empty() ? "" : builder_.FreeName(absl::StrCat(name, "'")), kTo8Bits);
+                      name.empty() ? "" : builder_.FreeName(absl::StrCat(name, "'")), ToNarrow());
       builder_.Return(updated, ir::OutputRole::kUpdated, copy);
     }
   }
 
   const Function& from_;
   const Fp8Products& products_;
+  const ir::DType narrow_type_;
   ir::Builder builder_;
   ir::FunctionCopy copy_;
-  IdTable<ValueId, ValueId> narrow_;  // 8-bit copies, by values of `from_`
+  IdTable<ValueId, ValueId> narrow_;  // narrow copies, by values of `from_`
 };
 
 }  // namespace
 }  // namespace fp8_mixed_cc
 
 absl::StatusOr<bool> Fp8Mixed(ir::Function& function) {
-  const Fp8Products products = FindFp8Products(function);
+  return MixProducts(function, ir::DType::kF8);
+}
+
+absl::StatusOr<bool> Nvfp4Mixed(ir::Function& function) {
+  return MixProducts(function, ir::DType::kF4);
+}
+
+absl::StatusOr<bool> MixProducts(ir::Function& function, ir::DType copies) {
+  const Fp8Products products = FindFp8Products(function, copies);
   bool any = false;
   for (const ir::OpId op : function.order()) any = any || products.operands[op] > 0;
   if (!any) return false;
-  ORRERY_ASSIGN_OR_RETURN(function, fp8_mixed_cc::Rebuilder(function, products).Run());
+  ORRERY_ASSIGN_OR_RETURN(function, fp8_mixed_cc::Rebuilder(function, products, copies).Run());
   return true;
 }
 
@@ -158,6 +169,14 @@ extern const PassInfo kFp8MixedPass = {
     .summary = "products of linear layers read 8-bit copies of their operands",
     .options = "",
     .run = [](ir::Function& function, const PassOptions&) { return Fp8Mixed(function); },
+    .idempotent = true,
+};
+
+extern const PassInfo kNvfp4MixedPass = {
+    .name = "nvfp4-mixed",
+    .summary = "products of linear layers read 4-bit copies of their operands",
+    .options = "",
+    .run = [](ir::Function& function, const PassOptions&) { return Nvfp4Mixed(function); },
     .idempotent = true,
 };
 

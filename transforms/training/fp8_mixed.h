@@ -6,8 +6,9 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 
-// Mixed precision with 8-bit products, as Transformer Engine and Megatron have it (Micikevicius et
-// al., "FP8 Formats for Deep Learning", 2022): docs/mixed_precision.md.
+// Mixed precision with products of 8 or 4 bits, as Transformer Engine and Megatron have it
+// (Micikevicius et al., "FP8 Formats for Deep Learning", 2022; NVIDIA, "Pretraining Large Language
+// Models with NVFP4", 2025): docs/mixed_precision.md.
 
 namespace orrery::transforms {
 
@@ -23,7 +24,13 @@ namespace orrery::transforms {
 /// is no such product.
 absl::StatusOr<bool> Fp8Mixed(ir::Function& function);
 
-/// A parameter, and its 8-bit copy that the update makes anew: values of one function.
+/// The same with copies of 4 bits, of NVFP4: "w.f4".
+absl::StatusOr<bool> Nvfp4Mixed(ir::Function& function);
+
+/// Either, by the type of the copies: kF8 or kF4.
+absl::StatusOr<bool> MixProducts(ir::Function& function, ir::DType copies);
+
+/// A parameter, and its narrow copy that the update makes anew: values of one function.
 struct WeightCopy {
   ir::ValueId parameter, copy;
   ir::OpId cast;

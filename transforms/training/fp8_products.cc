@@ -24,20 +24,25 @@ using WeightGradient = std::pair<ValueId, Dims>;
 
 class ProductFinder {
  public:
-  explicit ProductFinder(const Function& function)
+  ProductFinder(const Function& function, ir::DType copies)
       : function_(function),
+        multiple_(copies == ir::DType::kF4 ? kFp4Multiple : kFp8Multiple),
         phase_(FindPhases(function)),
         users_(function.value_limit()),
         returned_(function.value_limit(), 0),
         logits_(function.value_limit(), 0),
         is_weight_(function.value_limit(), 0),
         products_{.operands = IdTable<OpId, int32_t>(function.op_limit(), 0),
-                  .only_in_8_bits = IdTable<ValueId, char>(function.value_limit(), 0),
+                  .only_in_copies = IdTable<ValueId, char>(function.value_limit(), 0),
                   .weights = {}} {
+    absl::flat_hash_set<ValueId> updated;
+    for (const ir::Output& output : function.outputs()) updated.insert(output.of);
     for (const ir::Input& input : function.inputs()) {
       const ir::DType dtype = function.type(input.value).dtype;
       const bool narrow = ir::IsFloat(dtype) && ir::SizeOf(dtype) == 2;
-      is_weight_[input.value] = narrow && input.role == ir::InputRole::kParameter ? 1 : 0;
+      const bool fixed = input.role == ir::InputRole::kBuffer && !updated.contains(input.value);
+      is_weight_[input.value] = narrow && (fixed || input.role == ir::InputRole::kParameter);
+      if (narrow && fixed) frozen_.push_back(input.value);
     }
     for (const OpId op : function.order()) {
       for (const ValueId operand : function.operands(op)) users_[operand].push_back(op);
@@ -51,7 +56,7 @@ class ProductFinder {
     for (const OpId op : function_.order()) {
       if (phase_[op] != StepPhase::kForward) products_.operands[op] = OperandsInBackward(op);
     }
-    FindOnlyIn8Bits();
+    FindOnlyInCopies();
     FindCopiedWeights();
     return std::move(products_);
   }
@@ -113,7 +118,7 @@ class ProductFinder {
 
   bool IsWeight(ValueId value) const { return is_weight_[RootOf(value)] != 0; }
 
-  static bool IsMultiple(int64_t size) { return size % kFp8Multiple == 0; }
+  bool IsMultiple(int64_t size) const { return size % multiple_ == 0; }
 
   // The sizes of the products on a rank. Of several matrices each is a product.
   bool Fits(OpId op, std::span<const ValueId> weights) const {
@@ -217,23 +222,23 @@ class ProductFinder {
     });
   }
 
-  void FindOnlyIn8Bits() {
+  void FindOnlyInCopies() {
     const auto& order = function_.order();
     const auto mark = [&](ValueId value) {
       const bool only = returned_[value] == 0 && !users_[value].empty() &&
                         std::ranges::all_of(users_[value], [&](OpId user) {
-                          return ReadsOnlyIn8Bits(user, value);
+                          return ReadsOnlyInCopies(user, value);
                         });
-      products_.only_in_8_bits[value] = only ? 1 : 0;
+      products_.only_in_copies[value] = only ? 1 : 0;
     };
     for (auto op = order.rbegin(); op != order.rend(); ++op) {
       for (int32_t i = 0; i < function_.result_count(*op); ++i) mark(function_.result(*op, i));
     }
   }
 
-  bool ReadsOnlyIn8Bits(OpId user, ValueId value) const {
+  bool ReadsOnlyInCopies(OpId user, ValueId value) const {
     if (MovesCopies(function_, user)) {
-      return products_.only_in_8_bits[function_.result(user)] != 0;
+      return products_.only_in_copies[function_.result(user)] != 0;
     }
     const auto operands = function_.operands(user);
     const auto count = static_cast<size_t>(products_.operands[user]);
@@ -241,7 +246,7 @@ class ProductFinder {
   }
 
   // The update of a weight makes its copy, too, where one product alone reads it: another may be on
-  // another stage.
+  // another stage. That of a frozen weight lasts as long as the weight.
   void FindCopiedWeights() {
     IdTable<ValueId, int32_t> products(function_.value_limit(), 0);
     for (const OpId op : function_.order()) {
@@ -254,19 +259,26 @@ class ProductFinder {
                            function_.info(optimizer).op_class == ir::OpClass::kOptimizer;
       if (!updated || !output.of.valid() || products[output.of] != 1) continue;
       const bool only = std::ranges::all_of(users_[output.of], [&](OpId user) {
-        return user == optimizer || ReadsOnlyIn8Bits(user, output.of);
+        return user == optimizer || ReadsOnlyInCopies(user, output.of);
       });
       if (only) products_.weights.insert(output.of);
+    }
+    for (const ValueId weight : frozen_) {
+      const bool only = std::ranges::all_of(
+          users_[weight], [&](OpId user) { return ReadsOnlyInCopies(user, weight); });
+      if (only && products[weight] == 1) products_.weights.insert(weight);
     }
   }
 
   const Function& function_;
+  const int64_t multiple_;
   const IdTable<OpId, StepPhase> phase_;
   IdTable<ValueId, std::vector<OpId>> users_;
   IdTable<ValueId, char> returned_;
   IdTable<ValueId, char> logits_;      // see FindLogits
-  IdTable<ValueId, char> is_weight_;   // a parameter of 16 bits
-  absl::flat_hash_set<ValueId> read_;  // of these, those that products read in 8 bits
+  IdTable<ValueId, char> is_weight_;   // of 16 bits: a parameter, or one that is frozen
+  std::vector<ValueId> frozen_;        // of these
+  absl::flat_hash_set<ValueId> read_;  // of these, those that products read copies of
   absl::flat_hash_set<WeightGradient> gradients_;
   Fp8Products products_;
 };
@@ -275,9 +287,10 @@ class ProductFinder {
 }  // namespace fp8_products_cc
 
 bool MakesCopy(const ir::Function& function, ir::OpId op) {
-  return function.kind(op) == ir::OpKind::kCast &&
-         function.type(function.result(op)).dtype == ir::DType::kF8 &&
-         function.type(function.operands(op)[0]).dtype != ir::DType::kF8;
+  if (function.kind(op) != ir::OpKind::kCast) return false;
+  const ir::DType to = function.type(function.result(op)).dtype;
+  return (to == ir::DType::kF8 || to == ir::DType::kF4) &&
+         function.type(function.operands(op)[0]).dtype != to;
 }
 
 bool MovesCopies(const ir::Function& function, ir::OpId op) {
@@ -295,8 +308,8 @@ bool MovesCopies(const ir::Function& function, ir::OpId op) {
   }
 }
 
-Fp8Products FindFp8Products(const ir::Function& function) {
-  return fp8_products_cc::ProductFinder(function).Run();
+Fp8Products FindFp8Products(const ir::Function& function, ir::DType copies) {
+  return fp8_products_cc::ProductFinder(function, copies).Run();
 }
 
 }  // namespace orrery::transforms

@@ -9,31 +9,34 @@
 
 namespace orrery::transforms {
 
-/// Which products of a function read 8-bit copies of their operands, and of what.
+/// Which products of a function read narrow copies, of 8 bits or 4, of their operands, and of what.
 struct Fp8Products {
   /// Of each op, so many of its first operands: 0 of all others. A bias, which comes after them,
   /// stays in 16 bits.
   IdTable<ir::OpId, int32_t> operands;
   /// Values that nothing else reads, and what is only moved on its way to such products: they need
   /// not be there in 16 bits.
-  IdTable<ir::ValueId, char> only_in_8_bits;
-  /// Weights of which a copy serves the whole step: optimizers alone read them in 16 bits.
+  IdTable<ir::ValueId, char> only_in_copies;
+  /// Weights of which a copy serves the whole step: optimizers alone read them in 16 bits, or,
+  /// where they are frozen, nobody.
   absl::flat_hash_set<ir::ValueId> weights;
 };
 
 /// Finds them: products of linear layers with parameters of 16 bits, whose rows, columns and inner
-/// dimension are multiples of kFp8Multiple on each rank, and the products of their backward,
-/// however these are split. Not products of two activations, as attention's, nor what goes on into
-/// a softmax or the choice of a class: logits of the vocabulary, and the router's.
-Fp8Products FindFp8Products(const ir::Function& function);
+/// dimension are multiples of kFp8Multiple on each rank, or of kFp4Multiple with copies of kF4, and
+/// the products of their backward, however these are split. Not products of two activations, as
+/// attention's, nor what goes on into a softmax or the choice of a class: logits of the vocabulary,
+/// and the router's.
+Fp8Products FindFp8Products(const ir::Function& function, ir::DType copies = ir::DType::kF8);
 
 /// Kernels want rows of 16 bytes: cuBLASLt, and `assert_dim_for_fp8_exec` of Transformer Engine.
 inline constexpr int64_t kFp8Multiple = 16;
+inline constexpr int64_t kFp4Multiple = 32;
 
-/// Whether the op makes an 8-bit copy of something wider.
+/// Whether the op makes a copy of 8 or 4 bits of something wider.
 bool MakesCopy(const ir::Function& function, ir::OpId op);
 
-/// Whether the op moves or renames elements, so that an 8-bit copy made before it is the copy made
+/// Whether the op moves or renames elements, so that a narrow copy made before it is the copy made
 /// after, and does so with copies where those alone are wanted: views, and gathers, as Transformer
 /// Engine has them. What else ranks exchange, tokens for experts or heads for attention, goes in 16
 /// bits.

@@ -5,7 +5,7 @@
 // gradients beside those of 16 bits (runtime/bf16_optimizer.py). Its pipeline keeps what a stage
 // has sent until its backward (runtime/pipe/engine.py, pipe_buffers).
 //
-// Bytes that kernels move besides what ops must: of each microbatch's gradients 16, fitted on the
+// Bytes that kernels move besides what ops must: of each microbatch's gradients 28, fitted on the
 // rows of BLOOM's sweep that are not kept back. Of those the bf16 optimizer's sum in fp32 is 12
 // (update_hp_grads: a copy, 2 + 4, and the sum, 12, where the op has 6). Updates of bf16: norm (4),
 // clipping (8), Adam and the copy (34, where the op has 30), zeroing (4); of fp16: a flat copy (4)

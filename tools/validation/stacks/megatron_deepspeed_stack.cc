@@ -2,7 +2,9 @@
 
 // Megatron-DeepSpeed, as vTrain ran it (Bang et al., MICRO 2024): memory as of Megatron. The host
 // takes `launch_us` for a kernel as counted here, of which PyTorch may launch two or three: of 20
-// to 75 us the one with the least error over vTrain's 360 steps of one node that are not kept back.
+// to 75 us the one with the least error over vTrain's 360 steps of one node that are not kept back;
+// so is `prepare_us`, of 0 to 4 ms: it broadcasts the sizes of a microbatch and reads them back
+// (megatron/mpu/data.py), which waits for the device, and makes masks and positions.
 
 namespace orrery::tools {
 

@@ -22,7 +22,7 @@ inline constexpr SoftwareStack kMegatronMemory = {
 /// gradient (8), to 16 bits (6), of which it has 4. Update (optimizer/): the norm (4), clipping
 /// (8), Adam in fp32 and the copy to 16 bits (34, where the op has 30), zeroing of gradients (2 or
 /// 4); with fp16 the copy of gradients to fp32 (6) and unscaling (8). GELU with its bias is a
-/// kernel of its own (4).
+/// kernel of its own (4). With bf16, sums in fp32 are what is reduced over ranks.
 inline constexpr cost_models::ExtraTraffic kMegatronFp16Traffic = {
     .update = 32, .loss = 36, .loss_gradient = 10, .activation = 4};
 inline constexpr cost_models::ExtraTraffic kMegatronBf16Traffic = {

@@ -33,6 +33,8 @@ extern constinit const SoftwareStack kTorchtitanStack = {
     .fp16 = {.loss = 12},
     .bf16 = {.loss = 12},
     .split_loss = 20,
+    .waits_for_tensor_parallel = true,
+    .copies_gathers = true,
     .slowdown = 0.4,  // as of fsdp, carried over
     .attention = cost_models::AttentionClass::kFlash2,
     .fp16_traffic = torchtitan_stack_cc::kTraffic,

@@ -58,11 +58,11 @@ extern const AxisInfo kRecomputeAxis = {
     .values = recompute_axis_cc::Values(),
     .page =
         "what backward rematerializes instead of what forward would keep: `none`, `selective`, "
-        "`full`, `every:K`, `match:REGEX`: [recomputation](recomputation.md). In a list, a comma "
-        "that no policy follows belongs to a `match:REGEX`",
-    .examples = {"selective", "none", "full", "every:2", "match:gelu|norm",
+        "`full`, `every:K`, `modules:NAME,…`, `match:REGEX`: [recomputation](recomputation.md). In "
+        "a list, a comma that no policy follows belongs to a `modules:` or `match:REGEX`",
+    .examples = {"selective", "none", "full", "every:2", "modules:core_attn,mlp", "match:gelu|norm",
                  "match:it's a \\d{1,2}$"},
-    .mistake = {"some", "'some': wanted none, selective, full, every:K with K of at least 1, or "},
+    .mistake = {"some", "'some': wanted none, selective, full, every:K with K of at least 1, "},
     .scope = AxisScope::kStep,
     .parse = ParseField<&ParallelPlan::recompute, ParseRecomputePolicy>,
     .print = recompute_axis_cc::Print,
