@@ -138,6 +138,13 @@ Bytes ExtraBytesOf(const OpView& op) {
     case ir::OpKind::kSwiGluGrad:
       rate = extra.gated_gradient;
       break;
+    case ir::OpKind::kDispatch:
+      rate = extra.sorting;
+      elements = cost_model_cc::HalfElements(*op.results[0]);
+      break;
+    case ir::OpKind::kCombine:
+      rate = extra.sorting;
+      break;
     case ir::OpKind::kLinear:
       rate = extra.activation;
       elements = op.results.size() > 1 ? cost_model_cc::HalfElements(*op.results[1]) : 0;

@@ -263,9 +263,10 @@ void StorePreset(const Preset& preset, const po::options_description& options, b
 
 // What the command line says of files to write, beside all other texts that it has.
 absl::Status CheckFileFlags(const po::variables_map& values) {
+  constexpr absl::string_view kWrites[] = {"csv", "json", "page", "plot", "residuals", "trace"};
   std::vector<FlagText> outputs, others;
   for (const auto& [flag, value] : values) {
-    const bool writes = flag == "json" || flag == "csv" || flag == "trace";
+    const bool writes = std::ranges::find(kWrites, flag) != std::end(kWrites);
     if (const auto* const text = boost::any_cast<std::string>(&value.value())) {
       (writes ? outputs : others).push_back({flag, *text});
     }

@@ -106,8 +106,8 @@ absl::Status CheckOutputs(std::span<const std::string> paths);
 /// names, to read it: by itself, in a list, or behind a word, as in measured:FILE,only=H100.
 absl::Status CheckFiles(std::span<const FlagText> outputs, std::span<const FlagText> others);
 
-/// Reads the command line, checks --json, --csv and --trace, answers --help, runs `body`, and turns
-/// its status into an exit code with one line on standard error. No exception leaves it.
+/// Reads the command line, checks the files that it is to write, answers --help, runs `body`, and
+/// turns its status into an exit code with one line on standard error. No exception leaves it.
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body);
 

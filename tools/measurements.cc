@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -23,14 +24,21 @@ using cost_models::MeasuredPoint;
 struct Machine {
   absl::string_view device, between_nodes, preset;
 };
-constexpr Machine kMachines[] = {
-    {"GB200", "", "gb200-nvl72"},   {"B300", "", "dgx-b300"},
-    {"B200", "EFA", "aws-p6-b200"}, {"B200", "", "dgx-b200"},
-    {"H200", "EFA", "aws-p5en"},    {"H200", "", "dgx-h200"},
-    {"H100", "EFA", "aws-p5"},      {"H100", "", "dgx-h100"},
-    {"A100", "EFA", "aws-p4de"},    {"A100-SXM4-40GB", "", "dgx-a100-40gb"},
-    {"A100", "", "dgx-a100"},       {"V100", "", "dgx-v100"},
-    {"MI300X", "", "mi300x"},       {"MI250X", "", "mi250x"}};
+constexpr Machine kMachines[] = {{"GB200", "", "gb200-nvl72"},
+                                 {"GB300", "", "gb300-nvl72"},
+                                 {"B300", "", "dgx-b300"},
+                                 {"B200", "EFA", "aws-p6-b200"},
+                                 {"B200", "", "dgx-b200"},
+                                 {"H200", "EFA", "aws-p5en"},
+                                 {"H200", "", "dgx-h200"},
+                                 {"H100", "EFA", "aws-p5"},
+                                 {"H100", "", "dgx-h100"},
+                                 {"A100", "EFA", "aws-p4de"},
+                                 {"A100-SXM4-40GB", "", "dgx-a100-40gb"},
+                                 {"A100", "", "dgx-a100"},
+                                 {"V100", "", "dgx-v100"},
+                                 {"MI300X", "", "mi300x"},
+                                 {"MI250X", "", "mi250x"}};
 
 const cluster::ClusterPreset* PresetOf(const MeasuredCurve& curve) {
   for (const Machine& machine : kMachines) {
@@ -74,21 +82,36 @@ std::vector<DeviceId> GroupOf(const MeasuredCurve& curve, const cluster::Cluster
   return group;
 }
 
-absl::StatusOr<std::string> Compare(const MeasuredCurve& curve, bool every_point) {
-  const auto spec = ClusterOf(curve);
-  if (!spec.ok()) return absl::StrCat(curve.id, ",", curve.split, ",no preset,,,,,,,\n");
-  ORRERY_ASSIGN_OR_RETURN(const cluster::Cluster cluster, cluster::ParseCluster(*spec));
+// What is chosen for each point of a sweep.
+absl::StatusOr<std::vector<cost_models::ChosenCollective>> Choose(const MeasuredCurve& curve,
+                                                                  const std::string& spec) {
+  ORRERY_ASSIGN_OR_RETURN(const cluster::Cluster cluster, cluster::ParseCluster(spec));
   const std::vector<DeviceId> group = GroupOf(curve, cluster);
   // A sweep that names its algorithm at the end of its id was forced to it.
   const std::string algorithm = absl::EndsWith(curve.id, "-Ring") ? "ring" : "auto";
   ORRERY_ASSIGN_OR_RETURN(const auto choice, cost_models::CollectiveChoice::Parse(algorithm));
-  Errors judged, all;
-  std::string points;
+  std::vector<cost_models::ChosenCollective> all;
+  all.reserve(curve.points.size());
   for (const MeasuredPoint& point : curve.points) {
     ORRERY_ASSIGN_OR_RETURN(
-        const cost_models::ChosenCollective chosen,
+        cost_models::ChosenCollective chosen,
         cost_models::ChooseCollective({.kind = curve.kind, .size = point.size, .group = group},
                                       cluster.topology, choice));
+    all.push_back(std::move(chosen));
+  }
+  return all;
+}
+
+absl::StatusOr<std::string> Compare(const MeasuredCurve& curve, bool every_point) {
+  const auto spec = ClusterOf(curve);
+  if (!spec.ok()) return absl::StrCat(curve.id, ",", curve.split, ",no preset,,,,,,,\n");
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<cost_models::ChosenCollective> of_points,
+                          Choose(curve, *spec));
+  Errors judged, all;
+  std::string points;
+  for (size_t i = 0; i < of_points.size(); ++i) {
+    const MeasuredPoint& point = curve.points[i];
+    const cost_models::ChosenCollective& chosen = of_points[i];
     const double error = chosen.time.seconds() / point.seconds - 1;
     all.Add(error);
     if (point.size >= Bytes(64 << 10) && point.size <= Bytes(1 << 30)) judged.Add(error);
@@ -118,6 +141,18 @@ absl::StatusOr<std::string> ClusterOf(const cost_models::MeasuredCurve& curve) {
   return absl::StrCat(preset->name, ":", nodes,
                       roce && !preset->pairs ? absl::StrCat(",nic=", gigabits, "gbe") : "",
                       curve.library.empty() ? "" : absl::StrCat(",collectives=", curve.library));
+}
+
+absl::StatusOr<std::vector<double>> PredictCurve(const cost_models::MeasuredCurve& curve) {
+  ORRERY_ASSIGN_OR_RETURN(const std::string spec, ClusterOf(curve));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<cost_models::ChosenCollective> chosen,
+                          measurements_cc::Choose(curve, spec));
+  std::vector<double> seconds;
+  seconds.reserve(chosen.size());
+  for (const cost_models::ChosenCollective& of_point : chosen) {
+    seconds.push_back(of_point.time.seconds());
+  }
+  return seconds;
 }
 
 absl::StatusOr<std::string> CompareWithMeasurements(const cost_models::MeasuredCurves& curves,

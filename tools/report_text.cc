@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -82,6 +83,23 @@ void PrintKernels(const simulator::KernelSeconds& kernels, double step_s) {
   if (!text.empty()) PrintLine("kernels", text);
 }
 
+// How far off the step time may be, behind it.
+void PrintErrorBar(const std::optional<simulator::ErrorBar>& bar) {
+  if (!bar.has_value()) return;
+  if (!bar->none.empty()) {
+    PrintLine("error bar", absl::StrCat("no measured step is near: ", bar->none));
+    return;
+  }
+  PrintLine(
+      "error bar",
+      absl::StrFormat(
+          "%s to %s (%.1f %%), which %.0f %% of the %d nearest measured steps keep "
+          "to%s; nearest %s",
+          ToString(Duration::FromSeconds(bar->low_s)), ToString(Duration::FromSeconds(bar->high_s)),
+          100 * bar->spread, 100 * bar->share, bar->nearest.size(),
+          bar->other_software ? ", all by other software" : "", bar->nearest.front().id));
+}
+
 // One number a stage.
 void PrintVersions(const simulator::ReportDetails& details) {
   if (details.versions.empty()) return;
@@ -103,6 +121,7 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
   const double step_s = report.step_time.seconds();
   report_text_cc::PrintLine("step time",
                             absl::StrFormat("%s (%.12f s)", ToString(report.step_time), step_s));
+  report_text_cc::PrintErrorBar(details.error_bar);
   if (of_model) {
     report_text_cc::PrintLine("throughput",
                               absl::StrFormat("%.2f samples/s", figures.throughput_samples_per_s));

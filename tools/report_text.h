@@ -10,7 +10,8 @@ namespace orrery::tools {
 
 /// Prints the figures of a report to standard output, a line each; throughput and utilization only
 /// where `of_model` says that a model was played. Details: what the bubble and the peak are made
-/// of, what prices only assume, and of an asynchronous schedule the versions of the weights.
+/// of, what prices only assume, how far off the step time may be, and of an asynchronous schedule
+/// the versions of the weights.
 void PrintReportLines(const simulator::Program& program, const simulator::Report& report,
                       const simulator::ReportDetails& details,
                       const simulator::ModelFigures& figures, bool of_model);

@@ -99,6 +99,28 @@ TEST(ReportLines, SayWhatPricesAssume) {
       << lines;
 }
 
+TEST(ReportLines, SayHowFarOffTheStepMayBe) {
+  ReportDetails details = Bubbles();
+  details.error_bar = simulator::ErrorBar{.share = 0.68,
+                                          .spread = 0.05,
+                                          .low_s = 1.9,
+                                          .high_s = 2.1,
+                                          .nearest = {{"row-a", 0.5, 0.04}, {"row-b", 1, 0.05}},
+                                          .other_software = true};
+  const auto second = [&] {
+    const std::string lines = Lines(TwoReports(), details, true);
+    const size_t begin = lines.find("\n  error bar");
+    return lines.substr(begin, lines.find('\n', begin + 1) - begin);
+  };
+  EXPECT_EQ(
+      second(),
+      "\n  error bar                1.90 s to 2.10 s (5.0 %), which 68 % of the 2 nearest measured "
+      "steps keep to, all by other software; nearest row-a");
+  details.error_bar->none = "no dense model on Volta was";
+  EXPECT_EQ(second(),
+            "\n  error bar                no measured step is near: no dense model on Volta was");
+}
+
 TEST(ReportLines, SayWhereACostModelIsFasterThanTheDevice) {
   const auto line = [](double mfu, double hfu = 0) {
     testing::internal::CaptureStdout();

@@ -37,6 +37,9 @@ struct ExtraTraffic {
   /// Of what a product's activation is applied to, forward: where this is a kernel of its own and
   /// no part of the product, it reads and writes.
   double activation = 0;
+  /// Of rows that experts get and leave: where ranks send them rank by rank, they are sorted by
+  /// expert before and back behind.
+  double sorting = 0;
   /// Of what RMS norms, rotary positions and gated activations work on, where software has no
   /// kernel of them: an eager one has several, in fp32. Of rotary positions each way.
   double norm = 0, norm_gradient = 0, rotary = 0, gated = 0, gated_gradient = 0;

@@ -135,7 +135,7 @@ TEST(MatrixProduct, OfFourBitsReadsLessAndRunsFaster) {
   const auto seconds = [&](int64_t m, DType in) {
     return PriceProduct({.m = m, .n = 16384, .k = 16384}, {.in = in}, device).time.seconds();
   };
-  const KernelRates& rates = cluster::FindDevice("b200")->rates;
+  const KernelRates rates = cluster::FindDevice("b200")->rates;
   EXPECT_NEAR(seconds(16384, DType::kBF16) / seconds(16384, DType::kF4),
               4 * rates.eighth.efficiency / rates.half.efficiency, 0.15);
   EXPECT_NEAR(seconds(1, DType::kBF16) / seconds(1, DType::kF4),
@@ -219,7 +219,7 @@ TEST(MatrixProduct, OfRowsThatDoNotBeginAtSixteenBytesIsSlower) {
   EXPECT_TRUE(IsAligned({.m = 7, .n = 32, .k = 32}, {.in = DType::kF4}));
   EXPECT_FALSE(IsAligned({.m = 32, .n = 32, .k = 16}, {.in = DType::kF4}));
   EXPECT_TRUE(IsAligned({.m = 7, .n = 7, .k = 7}, {.in = DType::kF32}));
-  const ProductRates& rates = cluster::FindDevice("h100-80gb")->rates.half;
+  const ProductRates rates = cluster::FindDevice("h100-80gb")->rates.half;
   const auto seconds = [](const ProductShape& shape) { return TimeOf(shape).seconds(); };
   EXPECT_NEAR(
       seconds({.m = 4096, .n = 50257, .k = 4096}) / seconds({.m = 4096, .n = 50264, .k = 4096}),

@@ -2,6 +2,7 @@
 #define ORRERY_SIMULATOR_REPORT_REPORT_DETAILS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,16 +36,34 @@ struct StageSize {
   int64_t parameters = 0;  // numbers, on all ranks of the stage together
 };
 
+/// A measured step like the one that is reported.
+struct NearStep {
+  std::string id;       // of its row
+  double distance = 0;  // in doublings of sizes
+  double error = 0;     // of its prediction, over what was measured, less 1
+};
+
+/// How far the step time may be off, as predictions of measured steps like it were.
+struct ErrorBar {
+  double share = 0;   // of the nearest that were no further off than the bar
+  double spread = 0;  // of the step time, either way
+  double low_s = 0, high_s = 0;
+  std::vector<NearStep> nearest = {};
+  bool other_software = false;  // of all of them
+  std::string none = {};        // why there is no bar: too few were measured near
+};
+
 /// What a report says more of a run when one asks: idle time and memory of each rank class,
 /// versions of weights, slices.
 struct ReportDetails {
   IdTable<RankClassId, Bubble> bubbles;
   IdTable<RankClassId, std::vector<MemoryUse>> memory;  // thinned
   std::vector<StageVersions> versions;                  // of asynchronous schedules
-  std::vector<int64_t> slices = {};    // positions of each, where microbatches are such
-  std::vector<StageSize> stages = {};  // where there are several
-  KernelSeconds kernels = {};          // of a steady state: none
-  std::string assumed = {};            // what prices of the device only assume; empty: nothing
+  std::vector<int64_t> slices = {};        // positions of each, where microbatches are such
+  std::vector<StageSize> stages = {};      // where there are several
+  KernelSeconds kernels = {};              // of a steady state: none
+  std::string assumed = {};                // what prices of the device only assume; empty: nothing
+  std::optional<ErrorBar> error_bar = {};  // only where who asks knows of measured steps
 };
 
 /// The details of a run, with at most `points` moments of each rank's memory. `steady`: that of an

@@ -149,6 +149,16 @@ std::string Devices(const Program& program, const Report& report, const ReportDe
   return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
 }
 
+std::string Nearest(const ErrorBar& bar) {
+  std::string out;
+  for (const NearStep& step : bar.nearest) {
+    absl::StrAppend(&out, out.empty() ? "\n" : ",\n", "    {\"id\": ", JsonString(step.id),
+                    ", \"distance\": ", JsonNumber(step.distance),
+                    ", \"error\": ", JsonNumber(step.error), "}");
+  }
+  return out.empty() ? "[]" : absl::StrCat("[", out, "\n  ]");
+}
+
 }  // namespace
 }  // namespace report_json_cc
 
@@ -177,6 +187,13 @@ std::string ReportJson(const Program& program, const Report& report, const Model
     fields.emplace_back("slices", absl::StrCat("[", absl::StrJoin(details->slices, ", "), "]"));
     fields.emplace_back("stages", report_json_cc::Stages(*details));
     fields.emplace_back("assumed", JsonString(details->assumed));
+    if (details->error_bar.has_value()) {
+      const ErrorBar& bar = *details->error_bar;
+      const auto end = [&](double s) { return bar.none.empty() ? JsonNumber(s) : "null"; };
+      fields.emplace_back("step_time_low_s", end(bar.low_s));
+      fields.emplace_back("step_time_high_s", end(bar.high_s));
+      fields.emplace_back("nearest_measured", report_json_cc::Nearest(bar));
+    }
   }
   std::string out;
   for (const auto& [name, value] : fields) {

@@ -22,8 +22,8 @@ struct ModelFigures {
 /// a global rank, by rank; what the members of a class share is repeated. Doubles have 17
 /// significant digits, and read back as the same number. With `details`, also the parts of the
 /// bubble, what ran at each rank's peak, the memory of each class over time, of an asynchronous
-/// schedule the versions of the weights, of slices of a sequence how many positions each has, and
-/// what prices only assume.
+/// schedule the versions of the weights, of slices of a sequence how many positions each has, what
+/// prices only assume, and how far the step time may be off.
 std::string ReportJson(const Program& program, const Report& report, const ModelFigures& figures,
                        const ReportDetails* details = nullptr);
 

@@ -73,6 +73,32 @@ TEST(Simulate, TakesWhatIsSaidBesideAPreset) {
               testing::HasSubstr("--layers-per-stage 2,2\n"));
 }
 
+// As far as predictions of measured steps like it were; of a step like none, that there is none.
+TEST(Simulate, SaysHowFarOffItMayBe) {
+  Clear();
+  const auto report = [](const std::string& words, const std::string& line) {
+    const Finished finished =
+        Execute("simulate --batch-size 128 --memory-limit none " + words + " --json r.json");
+    EXPECT_THAT(finished.out, testing::ContainsRegex("\n  error bar +" + line));
+    return json::parse(Contents("r.json"));
+  };
+  const json near = report(
+      "--model llama3-8b --dtype bf16 --cluster dgx-h100:1 --dp 8 --micro-batches 16 --stack nemo",
+      "[0-9.]+ s to [0-9.]+ s \\([0-9.]+ %\\), which 68 % of the [0-9]+ nearest measured steps "
+      "keep");
+  EXPECT_LT(near["step_time_low_s"], near["step_time_s"]);
+  EXPECT_GT(near["step_time_high_s"], near["step_time_s"]);
+  ASSERT_GE(near["nearest_measured"].size(), 5u);
+  EXPECT_LE(near["nearest_measured"][0]["distance"], near["nearest_measured"][4]["distance"]);
+  EXPECT_TRUE(near["nearest_measured"][0]["id"].is_string());
+  EXPECT_TRUE(near["nearest_measured"][0]["error"].is_number());
+  const json far = report("--model mlp:layers=2,dim=64 --cluster uniform:1@200Gbps",
+                          "no measured step is near: ");
+  EXPECT_TRUE(far["step_time_low_s"].is_null());
+  EXPECT_TRUE(far["step_time_high_s"].is_null());
+  EXPECT_TRUE(far["nearest_measured"].empty());
+}
+
 // Without a word about it, prices are what kernels reach. That rates of a device are assumed is a
 // fact of the report, whoever asks for the cost model, and no warning.
 TEST(Simulate, PricesByWhatKernelsReach) {
@@ -92,6 +118,7 @@ TEST(Simulate, PricesByWhatKernelsReach) {
   EXPECT_EQ(report(h100), report(h100 + " --cost-model kernels"));
   EXPECT_GT(report(h100)["step_time_s"], report(h100 + " --cost-model roofline")["step_time_s"]);
   EXPECT_EQ(report(h100)["assumed"], "");
+  EXPECT_FALSE(report(h100 + " --cost-model roofline").contains("nearest_measured"));
   const std::string narrow =
       "--model gpt2-small --batch-size 8 --dtype fp8-mixed --dp 2 --cluster ";
   EXPECT_EQ(report(narrow + "dgx-h100:1")["assumed"], "");

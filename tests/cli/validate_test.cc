@@ -57,7 +57,7 @@ TEST(Validate, PredictsWithWhatItHasFitted) {
 
 TEST(Validate, SaysWhatIsWrongOfAFit) {
   EXPECT_THAT(Ask("--fit-out fit").err, testing::HasSubstr("--fit-out: wanted with --fit alone"));
-  EXPECT_THAT(Ask("--fit --csv a.csv").err, testing::HasSubstr("--csv, --json: wanted without"));
+  EXPECT_THAT(Ask("--fit --csv a.csv").err, testing::HasSubstr("'a.csv': wanted without --fit"));
   EXPECT_THAT(Ask("--with nowhere").err, testing::HasSubstr("nowhere: found no file of a device"));
 }
 
@@ -67,6 +67,70 @@ TEST(Validate, SaysThatThereIsNoSuchCostModel) {
   EXPECT_EQ(finished.code, 1);
   EXPECT_EQ(finished.out, "");
   EXPECT_THAT(finished.err, testing::HasSubstr("--cost-model: cost model 'abacus' is unknown"));
+}
+
+// Pairs, tables of kernels and sweeps stand behind the steps, in all forms.
+TEST(Validate, SaysWhatAChangeDoesAndWhatKernelsTake) {
+  const std::string data = absl::StrCat("validate --data ", ORRERY_SOURCE_DIR, "/tests/data/");
+  const Finished pairs = Execute(data + "validation_pairs.json --csv pairs.csv");
+  EXPECT_EQ(pairs.code, 0) << pairs.err;
+  EXPECT_THAT(pairs.out,
+              testing::ContainsRegex("full recomputation +reference +time, ratio +1\\.3000 "
+                                     "+1\\.[0-9]+ +right\n"));
+  EXPECT_THAT(pairs.out, testing::HasSubstr("time: 2, of which 2 have the right sign"));
+  EXPECT_THAT(Contents("pairs.csv"),
+              testing::HasSubstr(",reference,own-base,full recomputation,1.3,"));
+  const Finished tables = Execute(data + "validation_tables.json --csv out.csv --json out.json");
+  EXPECT_EQ(tables.code, 0) << tables.err;
+  EXPECT_THAT(tables.out, testing::ContainsRegex("H100-SXM5-80GB bfloat16 +reference +2 "));
+  EXPECT_THAT(
+      Contents("out.csv"),
+      testing::HasSubstr("\n\"H100-SXM5-80GB bfloat16 m=4096,n=12288,k=12288\",0.00156,0.0"));
+  EXPECT_THAT(Contents("out.json"), testing::HasSubstr("\"median_error\": 0."));
+  const Finished both =
+      Execute(absl::StrCat(data, "validation_pairs.json --data ", ORRERY_SOURCE_DIR,
+                           "/tests/data/validation_tables.json"));
+  EXPECT_THAT(both.out, testing::HasSubstr("time: 2, of which 2 have the right sign"));
+  EXPECT_THAT(both.out, testing::HasSubstr("H100-SXM5-80GB bfloat16"));
+}
+
+// A page links its plot from where it stands; residuals are a line a row.
+TEST(Validate, WritesAPageAndItsPlot) {
+  Clear();
+  const Finished finished =
+      Ask("--page docs/rows.md --plot docs/img/rows.svg --residuals rows.inc");
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(Contents("docs/rows.md"), testing::HasSubstr("](img/rows.svg)\n"));
+  EXPECT_THAT(Contents("docs/rows.md"),
+              testing::HasSubstr("| `02_korthikanti_2205.05198` | calibration | time | 4 | 1."));
+  EXPECT_THAT(Contents("docs/img/rows.svg"), testing::HasSubstr("02_korthikanti_2205.05198"));
+  EXPECT_THAT(Contents("rows.inc"),
+              testing::HasSubstr("\"a100-80gb\", \"fp16\", \"megatron\", false, "));
+}
+
+// Before any work.
+TEST(Validate, NeedsGnuplotForPlotsAlone) {
+  Clear();
+  const std::string data =
+      absl::StrCat("--data ", ORRERY_SOURCE_DIR, "/tests/data/validation_pairs.json --page p.md ");
+  const Finished ending = Execute("validate " + data + "--plot p.png");
+  EXPECT_EQ(ending.code, 1);
+  EXPECT_THAT(ending.err, testing::HasSubstr("--plot: p.png: wanted a name that ends in .svg or "
+                                             ".pdf"));
+  EXPECT_TRUE(Left().empty());
+  const std::string nowhere = absl::StrCat("validate ", data);
+  const Finished twice = Execute(nowhere + "--plot p.md");
+  EXPECT_EQ(twice.code, 1);
+  EXPECT_THAT(twice.err, testing::HasSubstr("two outputs go to this file"));
+  const Finished without = Execute(absl::StrCat("validate --help >/dev/null; PATH=/nowhere ",
+                                                ORRERY_BIN_DIR, "/", nowhere, "--plot p.svg"));
+  EXPECT_EQ(without.code, 1);
+  EXPECT_THAT(without.err, testing::HasSubstr("wanted that of Debian's package gnuplot-nox"));
+  EXPECT_TRUE(Left().empty());
+  EXPECT_EQ(Execute(absl::StrCat("validate --help >/dev/null; PATH=/nowhere ", ORRERY_BIN_DIR, "/",
+                                 nowhere))
+                .code,
+            0);
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <random>
 #include <vector>
 
+#include "tools/validation/validation_report.h"
+
 namespace orrery::tools {
 namespace step_errors_test_cc {
 namespace {
@@ -69,13 +71,14 @@ const std::vector<PredictedStep>& Rows() {
 }
 
 TEST(StepErrors, AsCsv) {
-  EXPECT_EQ(ErrorCsv(Rows()),
+  EXPECT_EQ(ReportCsv({.steps = Rows()}),
             "id,measured_s,predicted_s,error,skipped,measured_bytes,predicted_bytes,memory_error,"
-            "source,split\n"
-            "a,2,3,0.5000,,,7,,paper,calibration\n"
-            "b,,1,-0.1000,,1000000000,900000000,-0.1000,paper,calibration\n"
-            "c,4,4,0.0000,,2000000000,2500000000,0.2500,paper,holdout\n"
-            "\"d,e\",4,,,the batch is not said,,,,paper,holdout\n");
+            "source,split,base,changed,measured_ratio,predicted_ratio,measured_change_bytes,"
+            "predicted_change_bytes\n"
+            "a,2,3,0.5000,,,7,,paper,calibration,,,,,,\n"
+            "b,,1,-0.1000,,1000000000,900000000,-0.1000,paper,calibration,,,,,,\n"
+            "c,4,4,0.0000,,2000000000,2500000000,0.2500,paper,holdout,,,,,,\n"
+            "\"d,e\",4,,,the batch is not said,,,,paper,holdout,,,,,,\n");
 }
 
 TEST(StepErrors, AsATable) {
@@ -93,7 +96,7 @@ skipped:
 }
 
 TEST(StepErrors, AsJson) {
-  const auto json = nlohmann::json::parse(ErrorJson(Rows()));
+  const auto json = nlohmann::json::parse(ReportJson({.steps = Rows()}));
   EXPECT_EQ(json["sources"].size(), 4);
   EXPECT_EQ(json["sources"][1]["of"], "memory");
   EXPECT_EQ(json["rows"][3]["skipped"], "the batch is not said");

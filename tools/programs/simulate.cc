@@ -15,7 +15,9 @@
 #include "tools/flags.h"
 #include "tools/play_program.h"
 #include "tools/report_text.h"
+#include "tools/validation/nearest_steps.h"
 #include "tools/validation/software_stack.h"
+#include "tools/validation/step_features.h"
 #include "transforms/plan/plan_text.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/schedules/text.h"
@@ -103,8 +105,12 @@ absl::Status ReadOrders(const search::ParallelPlan& plan, search::Setting& setti
 
 absl::Status Report(const Flags& flags, search::Setting& setting, const search::ParallelPlan& plan,
                     const search::Run& run) {
-  ORRERY_ASSIGN_OR_RETURN(const simulator::ReportDetails details,
-                          search::DetailsOf(setting, plan, run));
+  ORRERY_ASSIGN_OR_RETURN(simulator::ReportDetails details, search::DetailsOf(setting, plan, run));
+  // Other cost models are ideals, which measured steps were not predicted by.
+  if (flags.model.cost_model.empty() || absl::StartsWith(flags.model.cost_model, "kernels")) {
+    details.error_bar = ErrorBarOf(FeaturesOf(setting, plan, flags.stack),
+                                   run.report.step_time.seconds(), AllMeasuredResiduals());
+  }
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(
         flags.json, simulator::ReportJson(run.program, run.report, run.figures, &details)));

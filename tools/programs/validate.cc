@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -11,10 +12,13 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "tools/plots/gnuplot.h"
 #include "tools/validation/fit.h"
 #include "tools/validation/fitted_figures.h"
 #include "tools/validation/measured_steps.h"
-#include "tools/validation/step_errors.h"
+#include "tools/validation/nearest_steps.h"
+#include "tools/validation/validation_page.h"
+#include "tools/validation/validation_report.h"
 
 // Predicts published measurements.
 
@@ -24,9 +28,8 @@ namespace {
 namespace po = boost::program_options;
 
 struct Flags {
-  std::string data;
-  std::string csv;
-  std::string json;
+  std::vector<std::string> data;
+  std::string csv, json, page, plot, residuals;
   std::string with, fit_out;
   bool fit = false;
   std::string cost_model = std::string(kDefaultCostModel);
@@ -34,20 +37,56 @@ struct Flags {
 
 // A report among the files to read would be read the next time.
 absl::Status CheckReport(const std::string& report, const std::string& data) {
-  std::error_code error;
-  if (report.empty() || !std::filesystem::is_directory(data, error)) return absl::OkStatus();
+  if (report.empty()) return absl::OkStatus();
   const std::filesystem::path path(report);
   const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  bool read = path.extension() == ".json" && AreOneFile(folder, data);
+  std::error_code error;
+  bool read = path.extension() == ".json" && std::filesystem::is_directory(data, error) &&
+              AreOneFile(folder, data);
   for (const std::string& file : StepFiles(data)) read = read || AreOneFile(file, report);
   if (!read) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(report, ": is among the files that --data reads; wanted another folder"));
 }
 
+absl::Status CheckReports(const Flags& flags) {
+  for (const std::string& data : flags.data) {
+    for (const std::string& report :
+         {flags.csv, flags.json, flags.page, flags.plot, flags.residuals}) {
+      ORRERY_RETURN_IF_ERROR(CheckReport(report, data));
+    }
+  }
+  if (flags.plot.empty()) return absl::OkStatus();
+  return Annotate(CheckPlot(flags.plot), "--plot");
+}
+
+// Where the plot is, as seen from the page.
+std::string PlotFromPage(const Flags& flags) {
+  if (flags.plot.empty()) return "";
+  const std::filesystem::path page(flags.page), plot(flags.plot);
+  return plot.lexically_proximate(page.parent_path()).generic_string();
+}
+
+absl::Status Write(const Flags& flags, const ValidationReport& report) {
+  if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, ReportCsv(report)));
+  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, ReportJson(report)));
+  if (!flags.page.empty()) {
+    ORRERY_RETURN_IF_ERROR(WriteFile(flags.page, ValidationPage(report, PlotFromPage(flags))));
+  }
+  if (!flags.plot.empty()) {
+    ORRERY_RETURN_IF_ERROR(WritePlot(flags.plot, ValidationPlot(report.steps)));
+  }
+  if (flags.residuals.empty()) return absl::OkStatus();
+  return WriteFile(flags.residuals, ResidualsText(report.steps));
+}
+
 // Files of a fit, and rows as they are predicted with it.
-absl::Status FitAndReport(const Flags& flags, const std::vector<MeasuredStep>& steps,
-                          const FitOptions& options) {
+absl::Status FitAndReport(const Flags& flags, const FitOptions& options) {
+  std::vector<MeasuredStep> steps;
+  for (const std::string& data : flags.data) {
+    ORRERY_ASSIGN_OR_RETURN(std::vector<MeasuredStep> more, ReadMeasuredSteps(data));
+    std::ranges::move(more, std::back_inserter(steps));
+  }
   ORRERY_ASSIGN_OR_RETURN(const FitReport report, Fit(steps, options));
   if (!flags.fit_out.empty()) {
     for (const auto& [name, text] : FitFiles(report)) {
@@ -58,47 +97,61 @@ absl::Status FitAndReport(const Flags& flags, const std::vector<MeasuredStep>& s
   return absl::OkStatus();
 }
 
-absl::Status Validate(const Flags& flags) {
+absl::Status CheckFit(const Flags& flags) {
   if (!flags.fit_out.empty() && !flags.fit) {
     return absl::InvalidArgumentError("--fit-out: wanted with --fit alone");
   }
-  if (flags.fit && (!flags.csv.empty() || !flags.json.empty())) {
+  for (const std::string& report :
+       {flags.csv, flags.json, flags.page, flags.plot, flags.residuals}) {
+    if (!flags.fit || report.empty()) continue;
     return absl::InvalidArgumentError(
-        "--csv, --json: wanted without --fit; --fit-out has the rows, and --with predicts");
+        absl::StrCat("'", report, "': wanted without --fit; --fit-out has the rows, and --with ",
+                     "predicts all of them"));
   }
-  ORRERY_RETURN_IF_ERROR(CheckReport(flags.csv, flags.data));
-  ORRERY_RETURN_IF_ERROR(CheckReport(flags.json, flags.data));
+  return absl::OkStatus();
+}
+
+absl::Status Validate(const Flags& flags) {
+  ORRERY_RETURN_IF_ERROR(CheckFit(flags));
+  ORRERY_RETURN_IF_ERROR(CheckReports(flags));
   if (!flags.cost_model.empty()) {
     ORRERY_RETURN_IF_ERROR(
         Annotate(cost_models::MakeCostModel(flags.cost_model).status(), "--cost-model"));
   }
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(flags.data));
   FitOptions options = {
       .cost_model = flags.cost_model,
       .threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()))};
   if (!flags.with.empty()) {
     ORRERY_ASSIGN_OR_RETURN(options.start, ReadFigures(flags.with));
   }
-  if (flags.fit) return FitAndReport(flags, steps, options);
-  const std::vector<PredictedStep> predicted =
-      PredictAll(steps, options.cost_model, options.start, options.threads);
-  if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, ErrorCsv(predicted)));
-  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, ErrorJson(predicted)));
-  std::cout << ErrorTable(predicted);
+  if (flags.fit) return FitAndReport(flags, options);
+  ORRERY_ASSIGN_OR_RETURN(
+      const ValidationReport report,
+      PredictAll(flags.data, options.cost_model, options.start, options.threads));
+  ORRERY_RETURN_IF_ERROR(Write(flags, report));
+  std::cout << ReportText(report);
   return absl::OkStatus();
 }
 
 int Main(int argc, char** argv) {
   Flags flags;
-  ProgramSpec spec{.usage = "validate --data DIR_OR_FILE [flags]",
-                   .about = "Predicts measured training steps, and says how far off it is.",
-                   .example = "build/bin/validate --data tests/data/validation",
-                   .options = po::options_description("Flags")};
+  ProgramSpec spec{
+      .usage = "validate --data DIR_OR_FILE [flags]",
+      .about =
+          "Predicts measured training steps, kernels and collectives, and says how far off it is.",
+      .example = "build/bin/validate --data tests/data/validation",
+      .options = po::options_description("Flags")};
   spec.options.add_options()(
-      "data", po::value(&flags.data)->required(),
-      "file of published rows, or a folder of such files (docs/validation_memory.md)")(
-      "csv", po::value(&flags.csv), "write one line a row to this file")(
+      "data", po::value(&flags.data)->required()->composing(),
+      "file of published rows, or a folder of such files (docs/validation_memory.md); may be given "
+      "more than once")("csv", po::value(&flags.csv), "write one line a row to this file")(
       "json", po::value(&flags.json), "write figures and rows to this file")(
+      "page", po::value(&flags.page),
+      "write a page in Markdown to this file: figures, residuals by kind, and every row")(
+      "plot", po::value(&flags.plot),
+      "draw predicted against measured step times to this file (.svg or .pdf); needs gnuplot")(
+      "residuals", po::value(&flags.residuals),
+      "write what error bars of `simulate` are made of to this file (scripts/validation_page)")(
       "cost-model", po::value(&flags.cost_model)->default_value(flags.cost_model),
       "as in simulate");
   spec.options.add_options()("fit", po::bool_switch(&flags.fit),

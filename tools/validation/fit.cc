@@ -193,9 +193,9 @@ std::string SourcesOf(std::span<const Row> rows) {
 }  // namespace
 }  // namespace fit_cc
 
-std::vector<PredictedStep> PredictAll(std::span<const MeasuredStep> steps,
-                                      absl::string_view cost_model, const FittedFigures& figures,
-                                      int32_t threads) {
+std::vector<PredictedStep> PredictSteps(std::span<const MeasuredStep> steps,
+                                        absl::string_view cost_model, const FittedFigures& figures,
+                                        int32_t threads) {
   std::vector<PredictedStep> predicted(steps.size());
   fit_cc::ForEach(steps.size(), threads,
                   [&](size_t i) { predicted[i] = Predict(steps[i], cost_model, &figures); });
@@ -218,7 +218,7 @@ absl::StatusOr<FitReport> Fit(std::span<const MeasuredStep> steps, const FitOpti
     taken.push_back(*row.step);
     rows.push_back(row);
   }
-  report.before = PredictAll(taken, options.cost_model, options.start, options.threads);
+  report.before = PredictSteps(taken, options.cost_model, options.start, options.threads);
   std::vector<Row> fitted;
   for (size_t i = 0; i < rows.size(); ++i) {
     report.fitted.push_back(rows[i].fitted && report.before[i].seconds > 0);
@@ -247,7 +247,7 @@ absl::StatusOr<FitReport> Fit(std::span<const MeasuredStep> steps, const FitOpti
   }
   report.figures = MovedOf(all, report, SourcesOf(fitted));
   const FittedFigures after = After(all, report.parameters, report.fit.moves);
-  report.after = PredictAll(taken, options.cost_model, after, options.threads);
+  report.after = PredictSteps(taken, options.cost_model, after, options.threads);
   return report;
 }
 

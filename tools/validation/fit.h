@@ -44,9 +44,9 @@ struct FitReport {
 absl::StatusOr<FitReport> Fit(std::span<const MeasuredStep> steps, const FitOptions& options);
 
 /// All rows, as Predict does, on so many threads.
-std::vector<PredictedStep> PredictAll(std::span<const MeasuredStep> steps,
-                                      absl::string_view cost_model, const FittedFigures& figures,
-                                      int32_t threads);
+std::vector<PredictedStep> PredictSteps(std::span<const MeasuredStep> steps,
+                                        absl::string_view cost_model, const FittedFigures& figures,
+                                        int32_t threads);
 
 /// For people: each parameter, then those that are not determined and pairs that are hard to tell
 /// apart, then errors before and after.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -161,8 +162,33 @@ struct OfAllRows {
   bool reserved = false, overlaps = true;
 };
 
+// "pair": {"base": ID, "changed": TEXT, "time_ratio" or "throughput_ratio", "memory_change_gb"}.
+std::optional<MeasuredStep::Change> ReadChange(const Json& pair) {
+  if (Text(pair, "base").empty()) return std::nullopt;
+  MeasuredStep::Change change = {.base = Text(pair, "base"), .what = Text(pair, "changed")};
+  change.time_ratio = Measured(pair, "time_ratio");
+  const double faster = Measured(pair, "throughput_ratio");
+  if (change.time_ratio <= 0 && faster > 0) change.time_ratio = 1 / faster;
+  if (Field(pair, "memory_change_gb").is_number()) {
+    change.memory_bytes = kGigabyte * Number(pair, "memory_change_gb");
+  }
+  return change;
+}
+
+// Rows that a change is between: they count though nothing else may be said of them.
+void MarkCompared(std::vector<MeasuredStep>& steps) {
+  std::set<std::string> compared;
+  for (const MeasuredStep& step : steps) {
+    if (!step.change.has_value()) continue;
+    compared.insert(step.id);
+    compared.insert(step.change->base);
+  }
+  for (MeasuredStep& step : steps) step.compared = compared.contains(step.id);
+}
+
 MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   MeasuredStep step;
+  step.change = ReadChange(Field(row, "pair"));
   step.overlaps = all.overlaps;
   step.id = Text(row, "id");
   step.split = Text(row, "split");
@@ -229,9 +255,11 @@ absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view t
                                             .overlaps = !absl::StrContains(how, "no overlap")};
   std::vector<MeasuredStep> steps;
   for (const measured_steps_cc::Json& row : rows) {
-    if (!measured_steps_cc::Text(row, "id").empty())
-      steps.push_back(measured_steps_cc::ReadRow(row, all));
+    const bool of_a_part = row.is_object() && (row.contains("op") || row.contains("collective"));
+    if (of_a_part || measured_steps_cc::Text(row, "id").empty()) continue;
+    steps.push_back(measured_steps_cc::ReadRow(row, all));
   }
+  measured_steps_cc::MarkCompared(steps);
   return steps;
 }
 

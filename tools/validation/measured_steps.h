@@ -58,12 +58,21 @@ struct MeasuredStep {
   double bytes = 0;    // the peak of the fullest device
   MemoryMeasure measure = MemoryMeasure::kAllocated;
   bool overlaps = true;  // communication and kernels; false where the source says that it did not
+  // What is different from another row of the source, and what that changed. 0: not said.
+  struct Change {
+    std::string base = {};  // the other row's id
+    std::string what = {};
+    double time_ratio = 0;                    // of the step times, this over the other
+    std::optional<double> memory_bytes = {};  // this less the other
+  };
+  std::optional<Change> change = {};
+  bool compared = false;  // it is one of two that a change is between
 };
 
 /// Reads {"source": TEXT, "how_measured": TEXT, "rows": [{"id", "model": {...}, "hw": {...},
 /// ...}]}; docs/validation_memory.md lists the fields. Those that are not known are ignored, and so
-/// are rows without an "id". Memory is in the unit that its field's name ends with. Errors name
-/// `name`.
+/// are rows without an "id", and those of kernels and collectives (predicted_tables.h). Memory is
+/// in the unit that its field's name ends with. Errors name `name`.
 absl::StatusOr<std::vector<MeasuredStep>> ParseMeasuredSteps(absl::string_view text,
                                                              const std::string& name);
 

@@ -63,6 +63,7 @@ constexpr Figure<cost_models::ExtraTraffic> kTrafficFigures[] = {
     {"loss", &cost_models::ExtraTraffic::loss, 1e3},
     {"loss_gradient", &cost_models::ExtraTraffic::loss_gradient, 1e3},
     {"activation", &cost_models::ExtraTraffic::activation, 1e3},
+    {"sorting", &cost_models::ExtraTraffic::sorting, 1e3},
     {"norm", &cost_models::ExtraTraffic::norm, 1e3},
     {"norm_gradient", &cost_models::ExtraTraffic::norm_gradient, 1e3},
     {"rotary", &cost_models::ExtraTraffic::rotary, 1e3},

@@ -17,7 +17,8 @@ constexpr cost_models::ExtraTraffic Traffic(cost_models::ExtraTraffic of) {
           .update = of.update,
           .loss = 20,
           .loss_gradient = 2,
-          .activation = 4};
+          .activation = 4,
+          .sorting = 4};
 }
 
 }  // namespace

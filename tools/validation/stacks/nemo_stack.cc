@@ -8,7 +8,8 @@
 // distributed_data_parallel.py. Memory as of Megatron. Its loss is TransformerEngine's
 // (cross_entropy_fusion_impl: te), which reads logits twice forward and writes their gradient over
 // them (6, of which the op has 2). The update is Megatron's of bf16, and GELU is a kernel of its
-// own.
+// own. Rows of experts come by rank and are sorted by expert, and back (sort_chunks_by_idxs of
+// token_dispatcher.py): read and written each time (4).
 
 namespace orrery::tools {
 
@@ -16,7 +17,7 @@ namespace nemo_stack_cc {
 namespace {
 
 constexpr cost_models::ExtraTraffic kNemoTraffic = {
-    .update = kMegatronBf16Traffic.update, .loss = 4, .activation = 4};
+    .update = kMegatronBf16Traffic.update, .loss = 4, .activation = 4, .sorting = 4};
 
 }  // namespace
 }  // namespace nemo_stack_cc

@@ -1,0 +1,48 @@
+#ifndef ORRERY_TOOLS_VALIDATION_KERNEL_POINTS_H_
+#define ORRERY_TOOLS_VALIDATION_KERNEL_POINTS_H_
+
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "cluster/device.h"
+#include "cost_models/kernels/kernel_choice.h"
+#include "ir/type.h"
+
+// A measured kernel, by the figures that its source prints, and what the cost model says of it.
+
+namespace orrery::tools {
+
+/// The kernels of a table.
+struct KernelPoints {
+  cluster::Device device;
+  ir::DType dtype = ir::DType::kBF16;
+  bool quantizes = false;  // the time of a product has that to make 8 bits of its input
+  bool training = false;   // timed back to back, with the clock of training; else a burst
+  cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;
+};
+
+/// What such a device is called here: "A100-SXM4-80GB", "NVIDIA H100 SXM". A failed precondition,
+/// with the reason to skip its points, where it is none of ours.
+absl::StatusOr<cluster::Device> DeviceOfName(absl::string_view name);
+
+/// The type of "bfloat16", "fp8", "bf16". A failed precondition where no kernel of ours has it, as
+/// "nvfp4" and those with a scale a block.
+absl::StatusOr<ir::DType> TypeOfName(absl::string_view name);
+
+/// The figures of a point, by the names that a table's "fields" have.
+using PointFigures = absl::flat_hash_map<std::string, double>;
+
+/// Seconds of a product of m, n, k with its start; of its layout "layout" (2: of gradients of
+/// weights), its sum "accumulate" and "fp32_out", if it has those. A failed precondition where
+/// sizes are none.
+absl::StatusOr<double> PredictProduct(const KernelPoints& kernels, const PointFigures& figures);
+
+/// Seconds of a fused attention of batch, seq, heads and head_dim, or qk_head_dim and v_head_dim;
+/// causal unless "causal" is 0, its gradient where "backward" is 1; with its start.
+absl::StatusOr<double> PredictAttention(const KernelPoints& kernels, const PointFigures& figures);
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_VALIDATION_KERNEL_POINTS_H_
