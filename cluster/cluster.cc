@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cluster/cluster_file.h"
+#include "cluster/part_file.h"
 #include "cluster/spelling.h"
 #include "cluster/topologies.h"
 #include "support/check.h"
@@ -37,7 +38,7 @@ absl::Status CheckReadable(absl::string_view spec) {
 }
 
 absl::StatusOr<Device> ParseDeviceOption(absl::string_view option) {
-  if (absl::ConsumePrefix(&option, "device=")) return FindDevice(option);
+  if (absl::ConsumePrefix(&option, "device=")) return FindDeviceOrFile(option);
   return absl::InvalidArgumentError(absl::StrCat("got option '", option, "'; wanted device=NAME",
                                                  ", as in ", kUniformExample, ",device=a100-80gb"));
 }
@@ -194,13 +195,19 @@ absl::StatusOr<Cluster> ParsePreset(const ClusterPreset& preset, absl::string_vi
   if (ideal) return cluster;
   ORRERY_ASSIGN_OR_RETURN(
       CollectiveProfile profile,
-      FindCollectiveProfile(options.Find("collectives").value_or(preset.collectives)));
+      FindCollectivesOrFile(options.Find("collectives").value_or(preset.collectives)));
   cluster.topology.SetCollectiveProfile(std::move(profile));
   return cluster;
 }
 
+// And no spelling that ends with the file of a part.
+bool IsFile(absl::string_view spec) {
+  return IsClusterFile(spec) && !absl::StrContains(spec, ",device=") &&
+         !absl::StrContains(spec, ",collectives=");
+}
+
 absl::StatusOr<Cluster> ParseKind(absl::string_view spec) {
-  if (IsClusterFile(spec)) return ReadClusterFile(std::string(spec));
+  if (IsFile(spec)) return ReadClusterFile(std::string(spec));
   const Halves kind_rest = SplitAt(spec, ':');
   if (kind_rest.before == "uniform") return ParseUniform(kind_rest.after);
   std::vector<std::string> names;
@@ -261,9 +268,9 @@ absl::StatusOr<Cluster> ParseCluster(absl::string_view spec) {
   ORRERY_RETURN_IF_ERROR(cluster_cc::CheckReadable(spec));
   absl::StatusOr<Cluster> cluster = cluster_cc::ParseKind(spec);
   // A file's errors say where by themselves.
-  if (!cluster.ok() && IsClusterFile(spec)) return cluster;
+  if (!cluster.ok() && cluster_cc::IsFile(spec)) return cluster;
   if (!cluster.ok()) return Annotate(cluster.status(), absl::StrCat("`cluster` '", spec, "'"));
-  if (!IsClusterFile(spec)) cluster->name = std::string(spec);
+  if (!cluster_cc::IsFile(spec)) cluster->name = std::string(spec);
   return cluster;
 }
 

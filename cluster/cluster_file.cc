@@ -11,10 +11,24 @@ bool IsClusterFile(absl::string_view name) {
          absl::EndsWith(name, ".json");
 }
 
-absl::StatusOr<Cluster> ReadClusterFile(const std::string& name) {
+ClusterFormat FormatOf(absl::string_view name) {
+  return absl::EndsWith(name, ".json") ? ClusterFormat::kJson : ClusterFormat::kText;
+}
+
+absl::StatusOr<ClusterText> ReadClusterParts(const std::string& name) {
   ORRERY_ASSIGN_OR_RETURN(const std::string text, ReadFile(name));
-  const bool is_json = absl::EndsWith(name, ".json");
-  return ParseClusterText(text, is_json ? ClusterFormat::kJson : ClusterFormat::kText, name);
+  return ReadClusterText(text, FormatOf(name), name);
+}
+
+absl::StatusOr<Cluster> ReadClusterFile(const std::string& name) {
+  ORRERY_ASSIGN_OR_RETURN(const ClusterText read, ReadClusterParts(name));
+  return read.cluster;
+}
+
+absl::StatusOr<Cluster> ParseClusterText(absl::string_view text, ClusterFormat format,
+                                         const std::string& name) {
+  ORRERY_ASSIGN_OR_RETURN(const ClusterText read, ReadClusterText(text, format, name));
+  return read.cluster;
 }
 
 }  // namespace orrery::cluster

@@ -72,11 +72,16 @@ constexpr DataSheet kDataSheets[] = {
     {"mi250x", 47.9, 47.9, 383, 383, 128, 3280, 31.5, 2 * kTrento, kCollected},
     {"mi250x-gcd", 23.95, 23.95, 191.5, 191.5, 64, 1640, 31.5, kTrento, "half of mi250x"},
     {"mi300x", 163.4, 653.7, 1300, 2610, 192, 5300, 63, kGenoa, kCollected},
+    {"mi350x", 144.2, 144.2, 2300, 4600, 288, 8000, 63, kGenoa,
+     "AMD's data sheet, not checked against a second source"},
     {"mi355x", 157.3, 157.3, 2500, 5000, 288, 8000, 63, kGenoa, kCollected},
     {"tpu-v4", 275.0 / 32, 275.0 / 32, 275, 275, 32, 1200, 15.75, kTpuHost, kTpu},
     {"tpu-v5e", 197.0 / 32, 197.0 / 32, 197, 197, 16, 820, 15.75, kTpuHost, kTpu},
     {"tpu-v5p", 459.0 / 32, 459.0 / 32, 459, 459, 95, 2760, 15.75, kTpuHost, kTpu},
     {"tpu-v6e", 918.0 / 32, 918.0 / 32, 918, 918, 32, 1640, 31.5, kTpuHost, kTpu},
+    {"tpu-v7", 2307.0 / 32, 2307.0 / 32, 2307, 4614, 192, 7380, 31.5, kTpuHost,
+     "Google's figures of a chip of Ironwood, not checked against a second source; fp32 as of the "
+     "others"},
 };
 
 // Products of 4 bits, nvfp4: NVIDIA's and AMD's data sheets, dense. Others have none.
@@ -85,8 +90,8 @@ struct FourBits {
   double tflops;
 };
 
-constexpr FourBits kFourBits[] = {
-    {"b200", 9000}, {"gb200", 10000}, {"b300", 13500}, {"gb300", 15000}, {"mi355x", 10000}};
+constexpr FourBits kFourBits[] = {{"b200", 9000},   {"gb200", 10000}, {"b300", 13500},
+                                  {"gb300", 15000}, {"mi350x", 9200}, {"mi355x", 10000}};
 
 double FourBitTflops(const DataSheet& sheet) {
   for (const FourBits& peak : kFourBits) {
@@ -112,7 +117,8 @@ std::vector<Device> MakeDevices() {
          .launch_overhead = kLaunchOverhead,
          .tf32 = FlopRate(sheet.tf32_tflops * 1e12),
          .host = {Bandwidth::FromGigabytesPerSecond(sheet.host_gb_per_s), kHostLatency},
-         .host_memory_bandwidth = Bandwidth::FromGigabytesPerSecond(sheet.host_memory_gb_per_s)});
+         .host_memory_bandwidth = Bandwidth::FromGigabytesPerSecond(sheet.host_memory_gb_per_s),
+         .rates = PresetKernelRates(sheet.name)});
   }
   return devices;
 }

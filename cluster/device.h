@@ -6,13 +6,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "cluster/kernel_rates.h"
 #include "cluster/link.h"
 #include "support/units.h"
 
 namespace orrery::cluster {
 
-/// What one accelerator does, as its data sheet says: peaks that a kernel approaches but does not
-/// reach. A cost model says how near it comes. So many fields: a figure of it each.
+/// What one accelerator does, as its data sheet says: peaks that kernels approach and do not reach;
+/// and how near they come, where that was measured. So many fields: a column of the sheet each.
 struct Device {
   std::string name;            // "a100-80gb"
   FlopRate fp32;               // peak of multiply-adds on the vector units; not TF32
@@ -29,6 +30,7 @@ struct Device {
   /// that move data take some of its cores: 0 to less than 1.
   double communication_slowdown = 0;
   Bandwidth host_memory_bandwidth = {};  // its share of its host's peak; 0 where unknown
+  KernelRates rates = AssumedKernelRates();
 
   friend bool operator==(const Device&, const Device&) = default;
 };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cluster/part_file.h"
 #include "cluster/quantity.h"
 #include "support/status.h"
 
@@ -138,7 +139,7 @@ absl::StatusOr<double> OptionList::Ratio(absl::string_view name) const {
 }
 
 absl::StatusOr<Device> OptionList::OfDevice(absl::string_view otherwise) const {
-  return FindDevice(Find("device").value_or(otherwise));
+  return FindDeviceOrFile(Find("device").value_or(otherwise));
 }
 
 std::string SpelledName(const TopologyKind& kind) {

@@ -26,12 +26,10 @@ Duration MemoryTime(Bytes bytes, const cluster::Device& device, const ProductRat
 
 // A kernel begins when the one before has ended, and no sooner than the host can launch it.
 Duration Start(const cluster::Device& device) {
-  return std::max(device.launch_overhead, KernelRatesOf(device.name).start);
+  return std::max(device.launch_overhead, device.rates.start);
 }
 
-Duration HostShareOf(const cluster::Device& device) {
-  return Start(device) - KernelRatesOf(device.name).start;
-}
+Duration HostShareOf(const cluster::Device& device) { return Start(device) - device.rates.start; }
 
 // Whether rows of an operand are of that length: what is summed up over lies side by side.
 // Gradients of weights sum up over rows.
@@ -58,7 +56,7 @@ class Kernels final : public OverLinks {
   }
 
   double Straggling(const cluster::Device& device) const override {
-    return KernelRatesOf(device.name).straggling;
+    return device.rates.straggling;
   }
 
   // That an op without products moves.
@@ -67,7 +65,7 @@ class Kernels final : public OverLinks {
   }
 
   std::string DoubtAbout(const cluster::Device& device) const override {
-    const KernelRates& rates = KernelRatesOf(device.name);
+    const KernelRates& rates = device.rates;
     if (rates.measured) return "";
     return absl::StrCat(
         "rates of kernels, between those of A100, H100 and B200: none was measured on ",
@@ -78,10 +76,10 @@ class Kernels final : public OverLinks {
   static Duration WorkOf(const OpView& op, const ir::OpInfo& info, const cluster::Device& device) {
     if (info.products != nullptr) return Products(op, device);
     if (IsFusedAttention(op)) {
-      return PriceAttention(FusedAttentionOf(op), device, KernelRatesOf(device.name));
+      return PriceAttention(FusedAttentionOf(op), device, device.rates);
     }
     if (IsAttentionInParts(op)) {
-      return PriceAttentionInParts(AttentionInPartsOf(op), device, KernelRatesOf(device.name));
+      return PriceAttentionInParts(AttentionInPartsOf(op), device, device.rates);
     }
     if (info.matrix_product) return OtherProduct(op, device);
     return Elementwise(FlopsOf(op), BytesOf(op, device), device);
@@ -93,8 +91,8 @@ class Kernels final : public OverLinks {
   static Bytes BytesOfOtherCopy(const OpView& op, const cluster::Device& device) {
     if (op.kind != ir::OpKind::kCast) return Bytes(0);
     const ir::DType dtype = op.results[0]->dtype;
-    const bool both = dtype == ir::DType::kF4 ||
-                      (dtype == ir::DType::kF8 && KernelRatesOf(device.name).copies_both_ways);
+    const bool both =
+        dtype == ir::DType::kF4 || (dtype == ir::DType::kF8 && device.rates.copies_both_ways);
     const Bytes read = ir::SizeOf(*op.operands[0]) * OtherPasses(op);
     return both ? ir::SizeOf(*op.results[0]) + read : Bytes(0);
   }
@@ -107,26 +105,26 @@ class Kernels final : public OverLinks {
 
   static Duration Products(const OpView& op, const cluster::Device& device) {
     ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
-    Duration sum = MemoryTime(ExtraBytesOf(op), device, KernelRatesOf(device.name).half);
+    Duration sum = MemoryTime(ExtraBytesOf(op), device, device.rates.half);
     for (const ir::ProductShape& shape : ProductsOf(op)) {
       if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
       types.along_k = HasRowsOf(op, shape.k);
-      sum += PriceProduct(shape, types, device, KernelRatesOf(device.name).clock(types.in)).time;
+      sum += PriceProduct(shape, types, device, ClockOf(device.rates, types.in)).time;
     }
     return sum;
   }
 
   static Duration OtherProduct(const OpView& op, const cluster::Device& device) {
-    const KernelRates& rates = KernelRatesOf(device.name);
+    const KernelRates& rates = device.rates;
     const ir::DType dtype = op.operands[0]->dtype;
     const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
     const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
-    return std::max(products, MemoryTime(BytesMovedBy(op), device, rates.products(dtype)));
+    return std::max(products, MemoryTime(BytesMovedBy(op), device, ProductRatesOf(rates, dtype)));
   }
 
   static Duration Elementwise(Flops flops, Bytes bytes, const cluster::Device& device) {
     return std::max(Duration::FromSeconds(flops.count() / device.fp32.flops_per_second()),
-                    MemoryTime(bytes, device, KernelRatesOf(device.name).half));
+                    MemoryTime(bytes, device, device.rates.half));
   }
 };
 
@@ -161,7 +159,7 @@ OpKernels ProductsAlone(const OpView& op, const cluster::Device& device) {
 
 OpKernel ProductKernel(const ir::ProductShape& shape, ProductTypes types, ProductLayout layout,
                        const cluster::Device& device) {
-  const double clock = KernelRatesOf(device.name).clock(types.in);
+  const double clock = ClockOf(device.rates, types.in);
   const auto batch = static_cast<double>(shape.batch), m = static_cast<double>(shape.m),
              n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
   const double in = ir::BytesOf(types.in), out = ir::BytesOf(types.out);
@@ -178,8 +176,7 @@ OpKernel ProductKernel(const ir::ProductShape& shape, ProductTypes types, Produc
 
 OpKernel AttentionKernel(const FusedAttention& attention, const cluster::Device& device) {
   return {.form = KernelForm::kAttention,
-          .time = PriceAttention(attention, device, KernelRatesOf(device.name)) +
-                  kernels_cc::Start(device),
+          .time = PriceAttention(attention, device, device.rates) + kernels_cc::Start(device),
           .host = kernels_cc::HostShareOf(device),
           .flops = Flops(attention.flops.count() * attention.visible),
           .bytes = attention.bytes,

@@ -24,7 +24,7 @@ Duration TimeOf(const OpFixture& op) {
 }
 
 Duration Sustained(const ProductShape& shape) {
-  return PriceProduct(shape, {}, H100(), KernelRatesOf("h100-80gb").sustained).time;
+  return PriceProduct(shape, {}, H100(), H100().rates.sustained).time;
 }
 
 TEST(Kernels, AProductTakesAllRowsAtOnce) {
@@ -86,6 +86,21 @@ TEST(Kernels, ShapesHaveTheFlopsOfTheirOps) {
   }
 }
 
+// Its figures, not its name, are what a device is priced by.
+TEST(Kernels, PriceDevicesThatDifferInARateApart) {
+  const auto kernels = *MakeCostModel("kernels");
+  const OpFixture op(OpKind::kMatMul, {Tensor({4096, 4096}, kHalf), Tensor({4096, 4096}, kHalf)});
+  const cluster::Device device = H100();
+  cluster::Device slower = device;
+  slower.rates.half.efficiency *= 0.5;
+  EXPECT_GT(kernels->Compute(op.view(), slower), kernels->Compute(op.view(), device));
+  EXPECT_FALSE(slower == device);
+  cluster::Device stated = *cluster::FindDevice("v100-32gb");
+  EXPECT_NE(kernels->DoubtAbout(stated), "");
+  stated.rates.measured = true;
+  EXPECT_EQ(kernels->DoubtAbout(stated), "");
+}
+
 // Hopper's products of 8 bits want k in a row of both operands, which Blackwell's do not.
 TEST(Kernels, CopiesOfEightBitsAreMadeBothWays) {
   const auto kernels = *MakeCostModel("kernels");
@@ -93,8 +108,8 @@ TEST(Kernels, CopiesOfEightBitsAreMadeBothWays) {
     const OpFixture cast(OpKind::kCast, {Tensor({8192, 8192}, kHalf)}, {{"to", to}});
     EXPECT_TRUE(cast.status().ok()) << cast.status();
     const cluster::Device of = *cluster::FindDevice(device);
-    const double rate = static_cast<double>(of.memory_bandwidth.bytes_per_second()) *
-                        KernelRatesOf(device).half.memory;
+    const double rate =
+        static_cast<double>(of.memory_bandwidth.bytes_per_second()) * of.rates.half.memory;
     return (kernels->Compute(cast.view(), of) - of.launch_overhead).seconds() * rate;
   };
   constexpr double kElements = 8192.0 * 8192.0;
@@ -109,7 +124,7 @@ TEST(Kernels, CopiesOfFourBitsTakeThreePasses) {
   const OpFixture cast(OpKind::kCast, {Tensor({8192, 8192}, kHalf)}, {{"to", std::string("f4")}});
   const cluster::Device b200 = *cluster::FindDevice("b200");
   const double rate = static_cast<double>(b200.memory_bandwidth.bytes_per_second()) *
-                      KernelRatesOf("b200").half.memory;
+                      cluster::FindDevice("b200")->rates.half.memory;
   const Duration work = kernels->Compute(cast.view(), b200) - b200.launch_overhead * 3;
   EXPECT_NEAR(work.seconds() * rate / (8192.0 * 8192.0), 3 * 2 + 2 * 0.5625, 0.01);
 }

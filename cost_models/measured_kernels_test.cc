@@ -185,7 +185,7 @@ Row RowOf(const std::vector<std::string>& fields, ProductTypes types, ProductLay
   row.by_model =
       training
           ? SecondsOf(row.kernel)
-          : (PriceProduct(shape, types, device).time + KernelRatesOf(device.name).start).seconds();
+          : (PriceProduct(shape, types, device).time + device.rates.start).seconds();
   return row;
 }
 

@@ -14,7 +14,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "cluster/cluster_file.h"
 #include "cluster/device.h"
+#include "cluster/part_file.h"
 #include "cost_models/fused_attention.h"
 #include "cost_models/kernels/kernel_choice.h"
 #include "cost_models/kernels/kernel_rates.h"
@@ -60,10 +62,10 @@ struct Answer {
   Json figures = Json::object();                                // likewise
 };
 
-// That of the name, or the first of those whose names begin so: "h100".
+// That of the name or file, or the first of those whose names begin so: "h100".
 absl::StatusOr<cluster::Device> DeviceOf(const std::string& name) {
-  absl::StatusOr<cluster::Device> exact = cluster::FindDevice(name);
-  if (exact.ok()) return exact;
+  absl::StatusOr<cluster::Device> exact = cluster::FindDeviceOrFile(name);
+  if (exact.ok() || cluster::IsClusterFile(name)) return exact;
   for (const cluster::Device& device : cluster::AllDevices()) {
     if (absl::StartsWith(device.name, absl::StrCat(name, "-"))) return device;
   }
@@ -111,7 +113,7 @@ Answer PriceMatmul(const Question& question) {
   const auto at = [&](double clock) {
     return cost_models::PriceProduct(shape, types, question.device, clock);
   };
-  const cost_models::ProductTime time = at(question.rates.clock(question.dtype));
+  const cost_models::ProductTime time = at(cost_models::ClockOf(question.rates, question.dtype));
   Answer answer = {
       .time = time.time,
       .burst = at(1).time,
@@ -291,6 +293,12 @@ absl::StatusOr<Form> FormOf(const KernelFlags& flags) {
   return *form;
 }
 
+absl::Status PrintDevice(const KernelFlags& flags) {
+  ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, DeviceOf(flags.device));
+  std::cout << cluster::PrintDevice(device);
+  return absl::OkStatus();
+}
+
 // Nothing for the model alone.
 absl::StatusOr<std::optional<cost_models::MeasuredKernels>> TableOf(absl::string_view cost_model) {
   if (cost_model == "kernels") return std::nullopt;
@@ -308,6 +316,7 @@ absl::StatusOr<std::optional<cost_models::MeasuredKernels>> TableOf(absl::string
 
 absl::Status AnswerKernel(const KernelFlags& flags) {
   namespace own = kernel_question_cc;
+  if (flags.print_device) return own::PrintDevice(flags);
   ORRERY_ASSIGN_OR_RETURN(const own::Form form, own::FormOf(flags));
   const std::optional<ir::DType> dtype = ir::ParseDType(flags.dtype);
   if (!dtype.has_value() || !ir::IsFloat(*dtype)) {
@@ -325,7 +334,7 @@ absl::Status AnswerKernel(const KernelFlags& flags) {
   const own::Question question = {.shape = std::move(shape),
                                   .dtype = *dtype,
                                   .device = device,
-                                  .rates = cost_models::KernelRatesOf(device.name),
+                                  .rates = device.rates,
                                   .choice = {.attention = attention},
                                   .layout = layout};
   own::Answer answer;

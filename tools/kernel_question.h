@@ -14,7 +14,7 @@ namespace orrery::tools {
 struct KernelFlags {
   std::string op = "matmul", shape = "", dtype = "bf16", layout = "TN", device = "", json = "";
   std::string attention = "cudnn", cost_model = "kernels";
-  bool backward = false, all_keys = false;
+  bool backward = false, all_keys = false, print_device = false;
 };
 
 /// Prints the answer, and writes it to `json` where that is named. Errors name the flag.

@@ -4,6 +4,7 @@
 #include "absl/strings/str_split.h"
 #include "cluster/cluster.pb.h"
 #include "cluster/cluster_file.h"
+#include "cluster/file/file_rates.h"
 #include "cluster/level.h"
 #include "cluster/link_graph.h"
 #include "cluster/quantity.h"
@@ -37,6 +38,7 @@ void Fill(const Device& device, file::DeviceKind& message) {
   if (device.communication_slowdown != 0) {
     message.set_communication_slowdown(device.communication_slowdown);
   }
+  if (device.rates.measured) FillRates(device.rates, *message.mutable_rates());
 }
 
 void FillDevices(const Cluster& cluster, file::Cluster& message) {

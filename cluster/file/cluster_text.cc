@@ -7,6 +7,7 @@
 #include "cluster/cluster.pb.h"
 #include "cluster/cluster_file.h"
 #include "cluster/file/file_position.h"
+#include "cluster/file/file_rates.h"
 #include "cluster/file/file_topology.h"
 #include "cluster/quantity.h"
 #include "support/module.h"
@@ -119,6 +120,10 @@ absl::StatusOr<Device> ReadKind(const file::DeviceKind& kind, const FilePosition
   if (kind.has_communication_slowdown()) {
     device.communication_slowdown = kind.communication_slowdown();
   }
+  if (kind.has_rates()) {
+    ORRERY_ASSIGN_OR_RETURN(device.rates,
+                            ReadRates(kind.rates(), position.At("rates"), device.rates));
+  }
   if (const absl::Status status = CheckDevice(device); !status.ok()) return position.Error(status);
   return device;
 }
@@ -170,8 +175,7 @@ absl::StatusOr<int32_t> CountDevices(const file::Cluster& message, const FilePos
 }
 
 absl::Status AddDevices(const file::Cluster& message, const FilePosition& position,
-                        Cluster& cluster) {
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<Device> own, ReadKinds(message, position));
+                        const std::vector<Device>& own, Cluster& cluster) {
   for (int i = 0; i < message.devices_size(); ++i) {
     const FilePosition at = position.At("devices", i);
     ORRERY_ASSIGN_OR_RETURN(const Device device, KindOf(message.devices(i), at, own));
@@ -229,7 +233,7 @@ absl::StatusOr<CollectiveProfile> ReadProfile(const file::CollectiveProfile& mes
 }
 
 absl::StatusOr<Cluster> ReadCluster(const file::Cluster& message, const FilePosition& position,
-                                    const std::string& name) {
+                                    const ClusterText& parts, const std::string& name) {
   Cluster cluster;
   cluster.name = message.has_name() ? Quotable(message.name()) : name;
   ORRERY_ASSIGN_OR_RETURN(const int32_t devices, CountDevices(message, position));
@@ -240,28 +244,33 @@ absl::StatusOr<Cluster> ReadCluster(const file::Cluster& message, const FilePosi
   }
   ORRERY_ASSIGN_OR_RETURN(cluster.topology,
                           ReadTopology(message.topology(), devices, position.At("topology")));
-  ORRERY_RETURN_IF_ERROR(AddDevices(message, position, cluster));
-  if (!message.has_collectives()) return cluster;
-  ORRERY_ASSIGN_OR_RETURN(CollectiveProfile profile,
-                          ReadProfile(message.collectives(), position.At("collectives")));
-  cluster.topology.SetCollectiveProfile(std::move(profile));
+  ORRERY_RETURN_IF_ERROR(AddDevices(message, position, parts.kinds, cluster));
+  if (parts.collectives.has_value()) cluster.topology.SetCollectiveProfile(*parts.collectives);
   return cluster;
 }
 
 }  // namespace
 }  // namespace cluster_text_cc
 
-absl::StatusOr<Cluster> ParseClusterText(absl::string_view text, ClusterFormat format,
-                                         const std::string& name) {
+absl::StatusOr<ClusterText> ReadClusterText(absl::string_view text, ClusterFormat format,
+                                            const std::string& name) {
   file::Cluster message;
   google::protobuf::TextFormat::ParseInfoTree positions;
   const bool has_lines = format == ClusterFormat::kText;
   ORRERY_RETURN_IF_ERROR(has_lines ? cluster_text_cc::ParseText(text, name, message, positions)
                                    : cluster_text_cc::ParseJson(text, name, message));
   const FilePosition position(name, file::Cluster::descriptor(), has_lines ? &positions : nullptr);
-  return cluster_text_cc::ReadCluster(message, position, name);
+  ClusterText read;
+  ORRERY_ASSIGN_OR_RETURN(read.kinds, cluster_text_cc::ReadKinds(message, position));
+  if (message.has_collectives()) {
+    ORRERY_ASSIGN_OR_RETURN(
+        read.collectives,
+        cluster_text_cc::ReadProfile(message.collectives(), position.At("collectives")));
+  }
+  read.cluster = cluster_text_cc::ReadCluster(message, position, read, name);
+  return read;
 }
 
 }  // namespace orrery::cluster
 
-ORRERY_MODULE_ENTRY(cluster_file, orrery::cluster::ParseClusterText)
+ORRERY_MODULE_ENTRY(cluster_file, orrery::cluster::ReadClusterText)

@@ -6,9 +6,9 @@
 
 namespace orrery::cluster {
 
-absl::StatusOr<Cluster> ParseClusterText(absl::string_view text, ClusterFormat format,
-                                         const std::string& name) {
-  static const auto function = LoadModule<decltype(ParseClusterText)>("cluster_file");
+absl::StatusOr<ClusterText> ReadClusterText(absl::string_view text, ClusterFormat format,
+                                            const std::string& name) {
+  static const auto function = LoadModule<decltype(ReadClusterText)>("cluster_file");
   if (!function.ok()) return Annotate(function.status(), name);
   return (*function)(text, format, name);
 }

@@ -38,7 +38,7 @@ double BytesAScore(const AttentionInParts& a, double size) {
 
 Duration PriceAttentionInParts(const AttentionInParts& attention, const cluster::Device& device,
                                const KernelRates& rates) {
-  const ProductRates& products = rates.products(attention.dtype);
+  const ProductRates& products = ProductRatesOf(rates, attention.dtype);
   const double scores = static_cast<double>(attention.batch * attention.heads) *
                         static_cast<double>(attention.queries) *
                         static_cast<double>(attention.keys);

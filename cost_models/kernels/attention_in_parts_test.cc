@@ -9,7 +9,7 @@ namespace attention_in_parts_test_cc {
 namespace {
 
 cluster::Device A100() { return *cluster::FindDevice("a100-80gb"); }
-const KernelRates& Rates() { return KernelRatesOf("a100-80gb"); }
+KernelRates Rates() { return cluster::FindDevice("a100-80gb")->rates; }
 
 double SecondsOf(const AttentionInParts& attention) {
   return PriceAttentionInParts(attention, A100(), Rates()).seconds();

@@ -23,7 +23,7 @@ double VisibleShare(int64_t queries, int64_t keys) {
 Duration PriceAttention(const FusedAttention& attention, const cluster::Device& device,
                         const KernelRates& rates) {
   using attention_kernel_cc::kTile, attention_kernel_cc::kWidth;
-  const AttentionRates& rate = rates.attention.Of(attention.kernel);
+  const AttentionRates& rate = AttentionRatesOf(rates, attention.kernel);
   const double seen = std::max(1.0, attention.visible * static_cast<double>(attention.keys));
   const auto width = static_cast<double>(std::max<int64_t>(attention.width, 1));
   const double width_share = std::min(width, kWidth) / std::max(width, kWidth);

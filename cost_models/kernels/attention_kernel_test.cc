@@ -18,7 +18,7 @@ namespace {
 cluster::Device H100() { return *cluster::FindDevice("h100-80gb"); }
 
 Duration PriceOnH100(const FusedAttention& attention) {
-  return PriceAttention(attention, H100(), KernelRatesOf("h100-80gb"));
+  return PriceAttention(attention, H100(), H100().rates);
 }
 
 double Ratio(Duration a, Duration b) { return a.seconds() / b.seconds(); }
@@ -87,9 +87,8 @@ TEST(PriceAttention, IsAsMeasuredUnderLoad) {
         .backward = backward,
         .flops = Flops(scores *
                        (backward ? 6 * number(5) + 4 * number(6) : 2 * number(5) + 2 * number(6)))};
-    const KernelRates& rates = KernelRatesOf(fields[0]);
-    const Duration time =
-        PriceAttention(attention, *cluster::FindDevice(fields[0]), rates) + rates.start;
+    const cluster::Device device = *cluster::FindDevice(fields[0]);
+    const Duration time = PriceAttention(attention, device, device.rates) + device.rates.start;
     errors[fields[0]].push_back(std::abs(time.microseconds() / number(8) - 1));
   }
   ExpectMedians(errors, {{"a100-80gb-pcie", 0.13}, {"b200", 0.1}});
@@ -137,7 +136,7 @@ TEST(PriceAttention, OfWholeHeadsGoesInWaves) {
         .kernel = kernel,
         .flops = Flops(4.0 * 64 * 4096 * 4096 * static_cast<double>(heads))};
     const cluster::Device a100 = *cluster::FindDevice("a100-80gb");
-    return PriceAttention(attention, a100, KernelRatesOf(a100.name)).seconds();
+    return PriceAttention(attention, a100, a100.rates).seconds();
   };
   const auto first = [&](int64_t heads) { return time(heads, AttentionClass::kFlash1); };
   const auto second = [&](int64_t heads) { return time(heads, AttentionClass::kFlash2); };

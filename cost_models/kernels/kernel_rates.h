@@ -1,85 +1,32 @@
 #ifndef ORRERY_COST_MODELS_KERNELS_KERNEL_RATES_H_
 #define ORRERY_COST_MODELS_KERNELS_KERNEL_RATES_H_
 
-#include "absl/strings/string_view.h"
+#include "cluster/kernel_rates.h"
 #include "cost_models/kernels/kernel_choice.h"
 #include "ir/type.h"
-#include "support/units.h"
 
-// What kernels make of a device's data sheet. Each figure is of a device and an element type, none
-// of a model or a run: docs/kernels.md tells what they were fitted on and how well they predict.
+// A device's rates by what an op is: cluster/kernel_rates.h has the figures, each device its own.
 
 namespace orrery::cost_models {
 
-/// Of matrix products of operands of one type.
-struct ProductRates {
-  /// Share of the peak that the largest tiles reach, in a burst.
-  double efficiency;
-  /// Share of the peak of memory.
-  double memory;
-  /// What a block does before and after its loop over k, as so many elements of k.
-  double fill;
-  /// How much of a last, partly filled wave of blocks counts: 1, as much as a full one; 0, none.
-  double wave_weight;
-  /// What small tiles lose: this much of the time for each time more that they read per product.
-  double tile_penalty;
-  /// The least that a block takes for 128 bytes of each row and column of its tile: its loop waits
-  /// for memory.
-  Duration step;
-  /// What is left of the efficiency where rows do not begin at multiples of 16 bytes, of one
-  /// product and of products of many matrices: libraries have slower kernels for those.
-  double unaligned;
-  double unaligned_batch;
-};
+using cluster::AttentionRates;
+using cluster::KernelRates;
+using cluster::ProductRates;
 
-/// What a class of fused attention reaches, in training.
-struct AttentionRates {
-  double efficiency;         // share of the peak of products, of a head of 128 and many keys
-  double backward;           // of its backward, times that
-  double fill;               // what a tile of queries takes besides its keys, in keys
-  double width_power;        // a head of another width reaches (narrower / wider) to this power
-  bool whole_heads = false;  // a block takes all queries of a head, not a tile of them
-};
+/// Those of products whose operands have that type.
+inline const ProductRates& ProductRatesOf(const KernelRates& rates, ir::DType dtype) {
+  if (dtype == ir::DType::kF4) return rates.eighth;
+  return ir::SizeOf(dtype) == 1 ? rates.quarter : rates.half;
+}
 
-/// Those of each class.
-struct AttentionClassRates {
-  AttentionRates cudnn, flash3, flash2, flash1, triton, cudnn8;
+/// The clock of training over that of a burst, in such products.
+inline double ClockOf(const KernelRates& rates, ir::DType dtype) {
+  if (dtype == ir::DType::kF4) return rates.sustained_eighth;
+  return ir::SizeOf(dtype) == 1 ? rates.sustained_quarter : rates.sustained;
+}
 
-  /// Those of one of them.
-  const AttentionRates& Of(AttentionClass attention) const;
-};
-
-/// Of all kernels of a device. So many fields: a figure each.
-struct KernelRates {
-  absl::string_view source;  // of the figures; of an assumption, where no kernel was measured
-  bool measured;             // on this device or one with the same cores
-  int cores;                 // that run a block at a time: streaming multiprocessors
-  Duration start;            // from one kernel of a captured graph to the next
-  /// Clock of training over the clock of a burst: power decides, over milliseconds.
-  double sustained;
-  /// The same of products of 8 bits, which may draw more.
-  double sustained_quarter;
-  /// The same of products of 4 bits.
-  double sustained_eighth;
-  /// How much longer the slowest of twice as many devices takes.
-  double straggling;
-  ProductRates half;     // 2-byte operands, and wider ones
-  ProductRates quarter;  // 1-byte operands
-  ProductRates eighth;   // 4-bit operands; those of 1 byte where a device has none
-  AttentionClassRates attention;
-  /// 8-bit products want both operands with k in a row (Hopper's do), so that copies are made in
-  /// both orders: one for the product forward, one for those of backward.
-  bool copies_both_ways;
-  double other_products;  // share of the peak that convolutions reach
-
-  /// Those of products whose operands have that type.
-  const ProductRates& products(ir::DType dtype) const;
-  /// The clock of training over that of a burst, in such products.
-  double clock(ir::DType dtype) const;
-};
-
-/// Those of a device kind, by name; of an unknown one those of an assumption, which say so.
-const KernelRates& KernelRatesOf(absl::string_view device);
+/// Those of one class of attention.
+const AttentionRates& AttentionRatesOf(const KernelRates& rates, AttentionClass attention);
 
 }  // namespace orrery::cost_models
 

@@ -79,8 +79,8 @@ Parts PartsOf(const Kernel& kernel, Tile tile, int splits) {
 
 Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster::Device& device,
                 double clock) {
-  const KernelRates& of_device = KernelRatesOf(device.name);
-  const ProductRates& rates = of_device.products(types.in);
+  const KernelRates& of_device = device.rates;
+  const ProductRates& rates = ProductRatesOf(of_device, types.in);
   const auto m = static_cast<double>(shape.m), n = static_cast<double>(shape.n);
   const auto k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
   const auto in = ir::BytesOf(types.in);

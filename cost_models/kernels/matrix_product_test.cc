@@ -59,14 +59,14 @@ double QuantizeMicroseconds(const Row& row) {
   const double passes = four ? 1.244 : hopper ? 2.25 : 2.22;
   const double start = four ? 4.67 : hopper ? 9.82 : 11.96;
   const double rate = static_cast<double>(row.device.memory_bandwidth.bytes_per_second()) *
-                      KernelRatesOf(row.device.name).products(row.types.in).memory;
+                      ProductRatesOf(row.device.rates, row.types.in).memory;
   const double bytes =
       (2 + ir::BytesOf(row.types.in)) * static_cast<double>(row.shape.m * row.shape.k);
   return start + passes * bytes / rate * 1e6;
 }
 
 double ErrorOf(const Row& row, double clock, double besides) {
-  const double start = KernelRatesOf(row.device.name).start.microseconds();
+  const double start = row.device.rates.start.microseconds();
   const double predicted =
       PriceProduct(row.shape, row.types, row.device, clock).time.microseconds() + start + besides;
   return std::abs(predicted / row.microseconds - 1);
@@ -109,7 +109,7 @@ TEST(MatrixProduct, IsAsMeasuredUnderLoad) {
     row.table = fields[0];
     // Bytes that are written stand in for a type that is as wide; 8, of a sum that is read too.
     row.types.out = fields[5] == "2" ? DType::kBF16 : fields[5] == "4" ? DType::kF32 : DType::kF64;
-    errors[row.table].push_back(ErrorOf(row, KernelRatesOf(row.device.name).sustained, 0));
+    errors[row.table].push_back(ErrorOf(row, row.device.rates.sustained, 0));
   }
   ExpectMedians(errors, {{"a100-80gb-pcie", 0.03}, {"b200", 0.06}});
 }
@@ -135,7 +135,7 @@ TEST(MatrixProduct, OfFourBitsReadsLessAndRunsFaster) {
   const auto seconds = [&](int64_t m, DType in) {
     return PriceProduct({.m = m, .n = 16384, .k = 16384}, {.in = in}, device).time.seconds();
   };
-  const KernelRates& rates = KernelRatesOf("b200");
+  const KernelRates rates = cluster::FindDevice("b200")->rates;
   EXPECT_NEAR(seconds(16384, DType::kBF16) / seconds(16384, DType::kF4),
               4 * rates.eighth.efficiency / rates.half.efficiency, 0.15);
   EXPECT_NEAR(seconds(1, DType::kBF16) / seconds(1, DType::kF4),
@@ -219,7 +219,7 @@ TEST(MatrixProduct, OfRowsThatDoNotBeginAtSixteenBytesIsSlower) {
   EXPECT_TRUE(IsAligned({.m = 7, .n = 32, .k = 32}, {.in = DType::kF4}));
   EXPECT_FALSE(IsAligned({.m = 32, .n = 32, .k = 16}, {.in = DType::kF4}));
   EXPECT_TRUE(IsAligned({.m = 7, .n = 7, .k = 7}, {.in = DType::kF32}));
-  const ProductRates& rates = KernelRatesOf("h100-80gb").half;
+  const ProductRates rates = cluster::FindDevice("h100-80gb")->rates.half;
   const auto seconds = [](const ProductShape& shape) { return TimeOf(shape).seconds(); };
   EXPECT_NEAR(
       seconds({.m = 4096, .n = 50257, .k = 4096}) / seconds({.m = 4096, .n = 50264, .k = 4096}),

@@ -142,6 +142,26 @@ TEST(Kernel, DrawsThoseOfAModelOnTheRoofline) {
   EXPECT_EQ(Execute("kernel --model gpt2 --batch-size 4").code, 2);
 }
 
+// What it prints it reads, and edited it prices by that.
+TEST(Kernel, TakesADeviceAsAFile) {
+  const Finished printed = Ask("--device h100 --print-device");
+  EXPECT_EQ(printed.code, 0);
+  EXPECT_THAT(printed.out, HasSubstr("    cores: 132 "));
+  Write("device.textproto", printed.out);
+  const std::string product = "--shape 4096,4096,4096 --device ";
+  EXPECT_EQ(Ask(product + "device.textproto").out, Ask(product + "h100").out);
+  Write("slow.textproto",
+        "device_kinds { name: \"slow\" like: \"h100-80gb\" rates { sustained: 0.395 } }");
+  EXPECT_NEAR(Figures(product + "slow.textproto")["time_s"].get<double>() /
+                  Figures(product + "h100")["time_s"].get<double>(),
+              2, 0.02);
+  Write("wrong.textproto", "device_kinds {\n  name: \"a\" like: \"h200\" rates { cores: 0 }\n}");
+  const Finished wrong = Ask(product + "wrong.textproto");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err,
+              HasSubstr("wrong.textproto:2: device_kinds[0].rates.cores: got 0; wanted 1 to"));
+}
+
 TEST(Kernel, SaysWhatItWants) {
   const std::pair<const char*, const char*> wrong[] = {
       {"--shape 0,1,2 --device h100", "--shape '0,1,2': wanted m,n,k or batch,m,n,k"},

@@ -43,7 +43,7 @@ double ProductOnH100(ir::DType dtype) {
   const cluster::Device device = *cluster::FindDevice("h100-80gb");
   return (cost_models::PriceProduct({.m = 4096, .n = 12288, .k = 12288}, {.in = dtype}, device)
               .time +
-          cost_models::KernelRatesOf(device.name).start)
+          device.rates.start)
       .seconds();
 }
 
@@ -72,9 +72,9 @@ TEST(PredictedTables, ProductsOfEightBitsWithWhatMakesThem) {
 TEST(PredictedTables, ProductsOfTraining) {
   const PredictedTable& table = Named("B200-SXM-180GB gemm");
   const cluster::Device device = *cluster::FindDevice("b200");
-  const cost_models::KernelRates& rates = cost_models::KernelRatesOf("b200");
+  const cost_models::KernelRates rates = cluster::FindDevice("b200")->rates;
   const Duration slow = cost_models::PriceProduct({.m = 8192, .n = 8192, .k = 8192}, {}, device,
-                                                  rates.clock(ir::DType::kBF16))
+                                                  cost_models::ClockOf(rates, ir::DType::kBF16))
                             .time;
   EXPECT_DOUBLE_EQ(table.points[0].predicted, (slow + rates.start).seconds());
   EXPECT_GT(table.points[1].predicted, table.points[0].predicted);

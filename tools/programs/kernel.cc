@@ -65,7 +65,7 @@ int Main(int argc, char** argv) {
   spec.options.add_options()("op", po::value(&flags.op)->default_value(flags.op),
                              "matmul: a product of matrices; attention: a fused one; elementwise: "
                              "one that moves bytes")(
-      "shape", po::value(&flags.shape)->required(),
+      "shape", po::value(&flags.shape),
       "of matmul m,n,k or batch,m,n,k: [m,k] times [k,n]; of attention batch,heads,queries,width "
       "and, where there are others, keys; of elementwise the bytes that are read and written")(
       "dtype", po::value(&flags.dtype)->default_value(flags.dtype), "bf16, f16, f32, f8 or f4")(
@@ -73,8 +73,11 @@ int Main(int argc, char** argv) {
       absl::StrCat("of matmul, along which rows the sum runs: of both operands, of the first, of "
                    "neither: ",
                    cost_models::kProductLayoutNames.List(" or "))
-          .c_str())("device", po::value(&flags.device)->required(),
-                    "kind of device, as h100-80gb, or the beginning of its name, as h100")(
+          .c_str())(
+      "device", po::value(&flags.device)->required(),
+      "kind of device, as h100-80gb, the beginning of its name, as h100, or a file of one")(
+      "print-device", po::bool_switch(&flags.print_device),
+      "print the device as a file, with its rates, instead")(
       "cost-model", po::value(&flags.cost_model)->default_value(flags.cost_model),
       "kernels:FILE: also what a table of measured kernels says, and the nearest of them")(
       "backward", po::bool_switch(&flags.backward), "of attention, its gradients")(

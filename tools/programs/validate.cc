@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +13,8 @@
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/plots/gnuplot.h"
+#include "tools/validation/fit.h"
+#include "tools/validation/fitted_figures.h"
 #include "tools/validation/measured_steps.h"
 #include "tools/validation/nearest_steps.h"
 #include "tools/validation/validation_page.h"
@@ -25,6 +30,8 @@ namespace po = boost::program_options;
 struct Flags {
   std::vector<std::string> data;
   std::string csv, json, page, plot, residuals;
+  std::string with, fit_out;
+  bool fit = false;
   std::string cost_model = std::string(kDefaultCostModel);
 };
 
@@ -73,13 +80,54 @@ absl::Status Write(const Flags& flags, const ValidationReport& report) {
   return WriteFile(flags.residuals, ResidualsText(report.steps));
 }
 
+// Files of a fit, and rows as they are predicted with it.
+absl::Status FitAndReport(const Flags& flags, const FitOptions& options) {
+  std::vector<MeasuredStep> steps;
+  for (const std::string& data : flags.data) {
+    ORRERY_ASSIGN_OR_RETURN(std::vector<MeasuredStep> more, ReadMeasuredSteps(data));
+    std::ranges::move(more, std::back_inserter(steps));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const FitReport report, Fit(steps, options));
+  if (!flags.fit_out.empty()) {
+    for (const auto& [name, text] : FitFiles(report)) {
+      ORRERY_RETURN_IF_ERROR(WriteFile(absl::StrCat(flags.fit_out, "/", name), text));
+    }
+  }
+  std::cout << FitText(report);
+  return absl::OkStatus();
+}
+
+absl::Status CheckFit(const Flags& flags) {
+  if (!flags.fit_out.empty() && !flags.fit) {
+    return absl::InvalidArgumentError("--fit-out: wanted with --fit alone");
+  }
+  for (const std::string& report :
+       {flags.csv, flags.json, flags.page, flags.plot, flags.residuals}) {
+    if (!flags.fit || report.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", report, "': wanted without --fit; --fit-out has the rows, and --with ",
+                     "predicts all of them"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Validate(const Flags& flags) {
+  ORRERY_RETURN_IF_ERROR(CheckFit(flags));
   ORRERY_RETURN_IF_ERROR(CheckReports(flags));
   if (!flags.cost_model.empty()) {
     ORRERY_RETURN_IF_ERROR(
         Annotate(cost_models::MakeCostModel(flags.cost_model).status(), "--cost-model"));
   }
-  ORRERY_ASSIGN_OR_RETURN(const ValidationReport report, PredictAll(flags.data, flags.cost_model));
+  FitOptions options = {
+      .cost_model = flags.cost_model,
+      .threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()))};
+  if (!flags.with.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(options.start, ReadFigures(flags.with));
+  }
+  if (flags.fit) return FitAndReport(flags, options);
+  ORRERY_ASSIGN_OR_RETURN(
+      const ValidationReport report,
+      PredictAll(flags.data, options.cost_model, options.start, options.threads));
   ORRERY_RETURN_IF_ERROR(Write(flags, report));
   std::cout << ReportText(report);
   return absl::OkStatus();
@@ -106,6 +154,12 @@ int Main(int argc, char** argv) {
       "write what error bars of `simulate` are made of to this file (scripts/validation_page)")(
       "cost-model", po::value(&flags.cost_model)->default_value(flags.cost_model),
       "as in simulate");
+  spec.options.add_options()("fit", po::bool_switch(&flags.fit),
+                             "fit figures of devices, libraries and stacks on the rows for "
+                             "calibration (docs/fitting.md)")(
+      "fit-out", po::value(&flags.fit_out), "write the figures that were fitted to this folder")(
+      "with", po::value(&flags.with),
+      "predict, or begin to fit, with the figures of such a folder");
   return RunProgram(argc, argv, spec, [&] { return Validate(flags); });
 }
 

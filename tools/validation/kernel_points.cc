@@ -47,9 +47,8 @@ double QuantizeSeconds(const KernelPoints& kernels, double elements) {
   const bool four = kernels.dtype == ir::DType::kF4;
   const double passes = four ? 1.244 : hopper ? 2.25 : 2.22;
   const double start = four ? 4.67e-6 : hopper ? 9.82e-6 : 11.96e-6;
-  const double rate =
-      static_cast<double>(kernels.device.memory_bandwidth.bytes_per_second()) *
-      cost_models::KernelRatesOf(kernels.device.name).products(kernels.dtype).memory;
+  const double rate = static_cast<double>(kernels.device.memory_bandwidth.bytes_per_second()) *
+                      cost_models::ProductRatesOf(kernels.device.rates, kernels.dtype).memory;
   return start + passes * (2 + ir::BytesOf(kernels.dtype)) * elements / rate;
 }
 
@@ -109,13 +108,14 @@ absl::StatusOr<double> PredictProduct(const KernelPoints& kernels, const PointFi
   const auto m = static_cast<double>(shape.m), k = static_cast<double>(shape.k);
   ORRERY_RETURN_IF_ERROR(kernel_points_cc::CheckTogether(static_cast<double>(shape.batch) * m * k *
                                                          static_cast<double>(shape.n)));
-  const cost_models::KernelRates& rates = cost_models::KernelRatesOf(kernels.device.name);
+  const cost_models::KernelRates& rates = kernels.device.rates;
   const Duration time =
       cost_models::PriceProduct(shape,
                                 {.in = kernels.dtype,
                                  .out = kernel_points_cc::OutOf(kernels, figures),
                                  .along_k = kernel_points_cc::Figure(figures, "layout") != 2},
-                                kernels.device, kernels.training ? rates.clock(kernels.dtype) : 1)
+                                kernels.device,
+                                kernels.training ? cost_models::ClockOf(rates, kernels.dtype) : 1)
           .time;
   const double besides = kernels.quantizes ? kernel_points_cc::QuantizeSeconds(kernels, m * k) : 0;
   return (time + rates.start).seconds() + besides;
@@ -150,7 +150,7 @@ absl::StatusOr<double> PredictAttention(const KernelPoints& kernels, const Point
   const double elements = seq * (heads + all_kv_heads) * (q + v);
   attention.bytes = Bytes(static_cast<int64_t>(
       elements * static_cast<double>(ir::SizeOf(kernels.dtype)) * (attention.backward ? 2 : 1)));
-  const cost_models::KernelRates& rates = cost_models::KernelRatesOf(kernels.device.name);
+  const cost_models::KernelRates& rates = kernels.device.rates;
   return (cost_models::PriceAttention(attention, kernels.device, rates) + rates.start).seconds();
 }
 

@@ -20,12 +20,21 @@ struct Machine {
   absl::string_view device, preset;
   int64_t devices_a_node = 8;
 };
-constexpr Machine kMachines[] = {
-    {"HBM2e", "h100-torchtitan"}, {"GH200", "gh200", 4}, {"GB200", "gb200-nvl72", 72},
-    {"GB300", "gb300-nvl72", 72}, {"B300", "dgx-b300"},  {"B200", "dgx-b200"},
-    {"H200", "dgx-h200"},         {"MI355", "mi355x"},   {"v6e", "tpu-v6e", 4},
-    {"v5p", "tpu-v5p", 4},        {"H100", "dgx-h100"},  {"A100-SXM4-40GB", "dgx-a100-40gb"},
-    {"A100", "dgx-a100"},         {"V100", "dgx-v100"}};
+constexpr Machine kMachines[] = {{"HBM2e", "h100-torchtitan"},
+                                 {"GH200", "gh200", 4},
+                                 {"GB200", "gb200-nvl72", 72},
+                                 {"GB300", "gb300-nvl72", 72},
+                                 {"B300", "dgx-b300"},
+                                 {"B200", "dgx-b200"},
+                                 {"H200", "dgx-h200"},
+                                 {"MI350", "mi350x"},
+                                 {"MI355", "mi355x"},
+                                 {"v6e", "tpu-v6e", 4},
+                                 {"v5p", "tpu-v5p", 4},
+                                 {"H100", "dgx-h100"},
+                                 {"A100-SXM4-40GB", "dgx-a100-40gb"},
+                                 {"A100", "dgx-a100"},
+                                 {"V100", "dgx-v100"}};
 
 // NICs of a node: how many, and each one's rate, in Gb/s. None: the row does not say.
 struct Nics {

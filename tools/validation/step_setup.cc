@@ -333,9 +333,12 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
 namespace step_setup_cc {
 namespace {
 
-absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
+absl::Status Predict(const StepSetup& setup, const FittedFigures& figures,
+                     PredictedStep& predicted) {
   ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags, setup.plan));
-  ORRERY_RETURN_IF_ERROR(SetStack(setup.stack, StackUseOf(setting.step), setting.lowering));
+  ORRERY_ASSIGN_OR_RETURN(const SoftwareStack stack, FindStack(setup.stack, figures));
+  Apply(figures, setting.cluster);
+  SetStack(stack, StackUseOf(setting.step), setting.lowering);
   if (setup.graphs) CaptureGraphs(setting.lowering);
   if (setup.attention_in_8_bits) {
     setting.lowering.kernels.choice.attention = cost_models::AttentionClass::kCudnn8;
@@ -350,12 +353,15 @@ absl::Status Predict(const StepSetup& setup, PredictedStep& predicted) {
 }  // namespace
 }  // namespace step_setup_cc
 
-PredictedStep Predict(const MeasuredStep& step, absl::string_view cost_model) {
+PredictedStep Predict(const MeasuredStep& step, absl::string_view cost_model,
+                      const FittedFigures* figures) {
   PredictedStep predicted = {.step = step};
   absl::StatusOr<StepSetup> setup = SetupOf(step);
   if (setup.ok()) setup->flags.cost_model = std::string(cost_model);
   const absl::Status status =
-      setup.ok() ? step_setup_cc::Predict(*setup, predicted) : setup.status();
+      setup.ok() ? step_setup_cc::Predict(*setup, figures == nullptr ? FittedFigures() : *figures,
+                                          predicted)
+                 : setup.status();
   if (status.ok()) return predicted;
   const auto infeasible = AsInfeasible(status);
   const std::string why = infeasible.has_value()

@@ -4,6 +4,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tools/flags.h"
+#include "tools/validation/fitted_figures.h"
 #include "tools/validation/measured_steps.h"
 #include "tools/validation/step_errors.h"
 #include "transforms/plan/parallel_plan.h"
@@ -25,8 +26,9 @@ struct StepSetup {
 absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step);
 
 /// Simulates the row with that cost model; empty: with the default. What stands in its way is the
-/// reason why it is skipped.
-PredictedStep Predict(const MeasuredStep& step, absl::string_view cost_model);
+/// reason why it is skipped. With `figures`, those stand for built-in ones.
+PredictedStep Predict(const MeasuredStep& step, absl::string_view cost_model,
+                      const FittedFigures* figures = nullptr);
 
 }  // namespace orrery::tools
 

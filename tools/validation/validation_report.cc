@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "support/csv.h"
 #include "support/status.h"
+#include "tools/validation/fit.h"
 #include "tools/validation/step_pairs.h"
 #include "tools/validation/step_setup.h"
 
@@ -146,11 +147,13 @@ Json TablesJson(const std::vector<PredictedTable>& tables) {
 }  // namespace validation_report_cc
 
 absl::StatusOr<ValidationReport> PredictAll(std::span<const std::string> paths,
-                                            absl::string_view cost_model) {
+                                            absl::string_view cost_model,
+                                            const FittedFigures& figures, int32_t threads) {
   ValidationReport report;
   for (const std::string& path : paths) {
     ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(path));
-    for (const MeasuredStep& step : steps) report.steps.push_back(Predict(step, cost_model));
+    std::ranges::move(PredictSteps(steps, cost_model, figures, threads),
+                      std::back_inserter(report.steps));
     ORRERY_ASSIGN_OR_RETURN(std::vector<PredictedTable> tables, PredictAllTables(path));
     std::ranges::move(tables, std::back_inserter(report.tables));
   }

@@ -1,12 +1,14 @@
 #ifndef ORRERY_TOOLS_VALIDATION_VALIDATION_REPORT_H_
 #define ORRERY_TOOLS_VALIDATION_VALIDATION_REPORT_H_
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "tools/validation/fitted_figures.h"
 #include "tools/validation/predicted_tables.h"
 #include "tools/validation/step_errors.h"
 
@@ -21,9 +23,11 @@ struct ValidationReport {
 };
 
 /// Reads files of published rows and tables, and all files of folders, and predicts them; steps
-/// with that cost model (empty: the default).
+/// with that cost model (empty: the default), `figures` in place of built-in ones, and on so many
+/// threads, on which nothing depends.
 absl::StatusOr<ValidationReport> PredictAll(std::span<const std::string> paths,
-                                            absl::string_view cost_model);
+                                            absl::string_view cost_model,
+                                            const FittedFigures& figures = {}, int32_t threads = 1);
 
 /// For people: figures of each source, of each pair of rows that one change is between, and of each
 /// table.

@@ -1,0 +1,290 @@
+#include "cluster/kernel_rates.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+
+namespace orrery::cluster {
+namespace kernel_rates_cc {
+namespace {
+
+constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
+
+// Products: TensorRT-LLM's layers in bursts, aiconfigurator@095f58a51. Clocks under load: of B200
+// and A100 PCIe TransformerEngine's products of training, SimuMax@4dcaae513; of A100 SXM and H100
+// the 241 and 636 TFLOP/s that runs of Megatron and NeMo imply, over 266 and 805 of these bursts.
+// Of products of 8 bits what NeMo's steps on H100 and its and MLPerf's on B200 and GB200 imply.
+// Fused attention: what more heads add to SimuMax's kernels of TransformerEngine on A100 PCIe and
+// B200, 198 and 1,260 TFLOP/s of causal flops forward, 164 and 1,075 backward. On H100 all classes
+// but the oldest are Shah et al. (2024), figures 5 and 6, which tests/data/attention_published.csv
+// has. FlashAttention 2 on A100: Dao (2023), 73 % of the peak forward and 63 % backward; 1: there,
+// 30 to 50 % and 25 to 35 %; its port to Triton: 1.3 to 2.5 times slower than 2, forward less than
+// backward. On H100 the two oldest are as much slower than 2 as on A100. Blackwell runs 2 by
+// Ampere's instructions, at as many flops a core as Hopper. Other products: literature, not
+// checked.
+// Of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61 forward kernels
+// of TensorRT-LLM with heads of 128 and 2,048 positions or more (aiconfigurator@095f58a51).
+//
+// Unaligned: a step of GPT-2 with a vocabulary of 50,257 takes a quarter more than with 50,304
+// (Karpathy, nanoGPT, 2023), of which logits are a third; products of many matrices: what heads of
+// 108 and 150 add in BLOOM's sweep on A100 (attention in parts), 0.08 to 0.13 of its five steps.
+
+constexpr double kUnaligned = 0.5, kUnalignedBatch = 0.11;
+
+constexpr ProductRates kProductsOfA100 = {.efficiency = 0.906,
+                                          .memory = 0.812,
+                                          .fill = 192,
+                                          .wave_weight = 0.689,
+                                          .tile_penalty = 0.283,
+                                          .step = Nanoseconds(340),
+                                          .unaligned = kUnaligned,
+                                          .unaligned_batch = kUnalignedBatch};
+
+constexpr AttentionRates kFlash2OnA100 = {
+    .efficiency = 0.73, .backward = 0.86, .fill = 200, .width_power = 0.2};
+
+KernelRates RatesOfA100(double sustained, absl::string_view source) {
+  return {.source = std::string(source),
+          .measured = true,
+          .cores = 108,
+          .start = Nanoseconds(2840),
+          .sustained = sustained,
+          .sustained_quarter = sustained,
+          .sustained_eighth = sustained,
+          .straggling = 0.006,
+          .half = kProductsOfA100,
+          .quarter = kProductsOfA100,
+          .eighth = kProductsOfA100,
+          .attention =
+              {.cudnn = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
+               .flash3 = kFlash2OnA100,
+               .flash2 = kFlash2OnA100,
+               .flash1 = {.efficiency = 0.40,
+                          .backward = 0.75,
+                          .fill = 200,
+                          .width_power = 0,
+                          .whole_heads = true},
+               .triton = {.efficiency = 0.50, .backward = 0.50, .fill = 200, .width_power = 0},
+               .cudnn8 = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3}},
+          .copies_both_ways = false,
+          .other_products = 0.40};
+}
+
+// Steps of NeMo with products of 8 bits imply so much less of a burst than those of 16.
+constexpr double kQuarterOnH100 = 0.77 / 0.79;
+
+constexpr ProductRates kQuarterProductsOfH100 = {.efficiency = 0.787,
+                                                 .memory = 0.821,
+                                                 .fill = 263,
+                                                 .wave_weight = 0.329,
+                                                 .tile_penalty = 0.0135,
+                                                 .step = Nanoseconds(79),
+                                                 .unaligned = kUnaligned,
+                                                 .unaligned_batch = kUnalignedBatch};
+
+KernelRates RatesOfH100(double sustained, absl::string_view source) {
+  return {
+      .source = std::string(source),
+      .measured = true,
+      .cores = 132,
+      .start = Nanoseconds(2580),
+      .sustained = sustained,
+      .sustained_quarter = sustained * kQuarterOnH100,
+      .sustained_eighth = sustained * kQuarterOnH100,
+      .straggling = 0.003,
+      .half = {.efficiency = 0.816,
+               .memory = 0.838,
+               .fill = 110,
+               .wave_weight = 0.189,
+               .tile_penalty = 0.0259,
+               .step = Nanoseconds(103),
+               .unaligned = kUnaligned,
+               .unaligned_batch = kUnalignedBatch},
+      .quarter = kQuarterProductsOfH100,
+      .eighth = kQuarterProductsOfH100,
+      .attention =
+          {.cudnn = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
+           .flash3 = {.efficiency = 0.66, .backward = 0.86, .fill = 250, .width_power = 0.4},
+           .flash2 = {.efficiency = 0.375, .backward = 0.87, .fill = 230, .width_power = 0.2},
+           .flash1 = {.efficiency = 0.206,
+                      .backward = 0.75,
+                      .fill = 200,
+                      .width_power = 0,
+                      .whole_heads = true},
+           .triton = {.efficiency = 0.257, .backward = 0.50, .fill = 200, .width_power = 0},
+           .cudnn8 = {.efficiency = 0.81, .backward = 0.83, .fill = 200, .width_power = 0.5}},
+      .copies_both_ways = true,
+      .other_products = 0.65,
+  };
+}
+
+constexpr AttentionRates kFlash2OnB200 = {
+    .efficiency = 0.185, .backward = 0.87, .fill = 230, .width_power = 0.2};
+
+// Clocks of training, by how many bits products have.
+struct Clocks {
+  double half, quarter, eighth;
+};
+
+KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
+  return {
+      .source = std::string(source),
+      .measured = true,
+      .cores = 148,
+      .start = Nanoseconds(2040),
+      .sustained = sustained.half,
+      .sustained_quarter = sustained.quarter,
+      .sustained_eighth = sustained.eighth,
+      .straggling = 0.003,
+      .half = {.efficiency = 0.686,
+               .memory = 0.726,
+               .fill = 30,
+               .wave_weight = 0.283,
+               .tile_penalty = 0.064,
+               .step = Nanoseconds(77),
+               .unaligned = kUnaligned,
+               .unaligned_batch = kUnalignedBatch},
+      .quarter = {.efficiency = 0.726,
+                  .memory = 0.692,
+                  .fill = 225,
+                  .wave_weight = 0.559,
+                  .tile_penalty = 0.116,
+                  .step = Nanoseconds(119),
+                  .unaligned = kUnaligned,
+                  .unaligned_batch = kUnalignedBatch},
+      .eighth = {.efficiency = 0.512,
+                 .memory = 0.535,
+                 .fill = 530,
+                 .wave_weight = 0.375,
+                 .tile_penalty = 0.423,
+                 .step = Nanoseconds(441),
+                 .unaligned = kUnaligned,
+                 .unaligned_batch = kUnalignedBatch},
+      .attention =
+          {.cudnn = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
+           .flash3 = kFlash2OnB200,
+           .flash2 = kFlash2OnB200,
+           .flash1 = {.efficiency = 0.101,
+                      .backward = 0.75,
+                      .fill = 200,
+                      .width_power = 0,
+                      .whole_heads = true},
+           .triton = {.efficiency = 0.127, .backward = 0.50, .fill = 200, .width_power = 0},
+           .cudnn8 = {.efficiency = 0.706, .backward = 0.83, .fill = 200, .width_power = 0.5}},
+      .copies_both_ways = false,
+      .other_products = 0.55,
+  };
+}
+
+constexpr ProductRates kAssumed = {.efficiency = 0.8,
+                                   .memory = 0.8,
+                                   .fill = 120,
+                                   .wave_weight = 0.3,
+                                   .tile_penalty = 0.15,
+                                   .step = Nanoseconds(150),
+                                   .unaligned = kUnaligned,
+                                   .unaligned_batch = kUnalignedBatch};
+
+constexpr AttentionRates kAssumedAttention = {
+    .efficiency = 0.6, .backward = 0.83, .fill = 200, .width_power = 0.4};
+constexpr AttentionRates kAssumedFlash2 = {
+    .efficiency = 0.5, .backward = 0.86, .fill = 200, .width_power = 0.2};
+
+// Between those that were measured.
+KernelRates AssumedRates() {
+  return {
+      .source = "an assumption: no kernel of this device was measured",
+      .measured = false,
+      .cores = 128,
+      .start = Nanoseconds(2600),
+      .sustained = 0.8,
+      .sustained_quarter = 0.78,
+      .sustained_eighth = 0.78,
+      .straggling = 0.003,
+      .half = kAssumed,
+      .quarter = kAssumed,
+      .eighth = kAssumed,
+      .attention = {.cudnn = kAssumedAttention,
+                    .flash3 = kAssumedFlash2,
+                    .flash2 = kAssumedFlash2,
+                    .flash1 = {.efficiency = 0.3,
+                               .backward = 0.75,
+                               .fill = 200,
+                               .width_power = 0,
+                               .whole_heads = true},
+                    .triton = {.efficiency = 0.35, .backward = 0.50, .fill = 200, .width_power = 0},
+                    .cudnn8 = kAssumedAttention},
+      .copies_both_ways = false,
+      .other_products = 0.5,
+  };
+}
+
+// Products in fp32, without tensor cores: steps of an MLP in PyTorch (DistIR, microsoft/dist-ir at
+// 7cfa1b0) take what the largest tiles, of 128 x 128, reach of the data sheet.
+KernelRates RatesOfV100() {
+  KernelRates rates = AssumedRates();
+  rates.source = "steps of DistIR's MLP in fp32; attention is an assumption";
+  rates.measured = true;
+  rates.cores = 80;
+  rates.sustained = rates.sustained_quarter = rates.sustained_eighth = 1;
+  rates.half.efficiency = 0.86;
+  rates.half.fill = 30;
+  return rates;
+}
+
+// The first prefix that fits: devices of one architecture have one kind of cores.
+struct Line {
+  absl::string_view prefix;
+  KernelRates rates;
+};
+
+std::vector<Line> MakeLines() {
+  const KernelRates a100 =
+      RatesOfA100(0.91, "aiconfigurator's kernel tables; the clock of training runs");
+  const KernelRates a100_pcie =
+      RatesOfA100(0.85, "aiconfigurator's kernel tables of A100 SXM; the clock of SimuMax's");
+  const KernelRates h100 =
+      RatesOfH100(0.79, "aiconfigurator's kernel tables; the clock of training runs");
+  // At 500 W of 700: near its limit a chip's power goes with about the square of its clock.
+  const KernelRates h100_at_500w = RatesOfH100(
+      0.79 * 0.845, "aiconfigurator's kernel tables; the clock of training runs at 500 W");
+  const KernelRates b200 = RatesOfB200({.half = 0.72, .quarter = 0.69, .eighth = 0.80},
+                                       "aiconfigurator's kernel tables; the clock of SimuMax's");
+  // The same cores with 1.4 kW where GB200 has 1.2: steps of Llama 3 70B in 8 bits, 8B, and GPT-OSS
+  // (Megatron Bridge) take 1.15 to 1.25 times less.
+  const KernelRates b300 =
+      RatesOfB200({.half = 0.85, .quarter = 0.84, .eighth = 0.97},
+                  "aiconfigurator's kernel tables of B200; the clock of training runs");
+  return {{"v100-16gb", RatesOfV100()},
+          {"a100-40gb-pcie", a100_pcie},
+          {"a100-80gb-pcie", a100_pcie},
+          {"a100-", a100},
+          {"h100-96gb-hbm2e", h100_at_500w},
+          {"h100-", h100},
+          {"h200", h100},
+          {"gh200", h100},
+          {"h800", h100},
+          {"b200", b200},
+          {"gb200", b200},
+          {"b300", b300},
+          {"gb300", b300}};
+}
+
+}  // namespace
+}  // namespace kernel_rates_cc
+
+const KernelRates& AssumedKernelRates() {
+  static const KernelRates& rates = *new KernelRates(kernel_rates_cc::AssumedRates());
+  return rates;
+}
+
+const KernelRates& PresetKernelRates(absl::string_view device) {
+  using kernel_rates_cc::Line;
+  static const std::vector<Line>& lines = *new std::vector<Line>(kernel_rates_cc::MakeLines());
+  for (const Line& line : lines) {
+    if (absl::StartsWith(device, line.prefix)) return line.rates;
+  }
+  return AssumedKernelRates();
+}
+
+}  // namespace orrery::cluster
