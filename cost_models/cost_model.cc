@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "cost_models/measured.h"
+#include "cost_models/measured_kernels.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
@@ -51,6 +52,10 @@ int64_t HalfElements(const ir::TensorType& type) {
 std::optional<Duration> CostModel::Fused(Flops, Bytes, const cluster::Device&) const {
   return std::nullopt;
 }
+
+SourceShares CostModel::SourcesOf(const OpView&, const cluster::Device&) const { return {}; }
+
+SourceShares CostModel::SourcesOfFused(Flops, Bytes, const cluster::Device&) const { return {}; }
 
 std::string CostModel::DoubtAbout(const cluster::Device&) const { return ""; }
 
@@ -165,13 +170,17 @@ absl::StatusOr<std::unique_ptr<const CostModel>> MakeCostModel(absl::string_view
   for (const CostModelInfo* info : cost_model_cc::kCostModels) {
     if (info->name == name) return info->make();
   }
+  if (absl::ConsumePrefix(&name, "kernels:")) {
+    return MakeMeasuredKernelsCostModel(std::string(name));
+  }
   if (absl::ConsumePrefix(&name, "measured:")) return MakeMeasuredCostModel(std::string(name));
   const auto append_name = [](std::string* out, const CostModelInfo* info) {
     absl::StrAppend(out, info->name);
   };
-  return absl::InvalidArgumentError(absl::StrCat(
-      "cost model '", name, "' is unknown; wanted one of ",
-      absl::StrJoin(cost_model_cc::kCostModels, ", ", append_name), ", or measured:FILE"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("cost model '", name, "' is unknown; wanted one of ",
+                   absl::StrJoin(cost_model_cc::kCostModels, ", ", append_name),
+                   ", kernels:FILE or measured:FILE"));
 }
 
 }  // namespace orrery::cost_models

@@ -18,6 +18,7 @@
 #include "ir/op_info.h"
 #include "ir/op_kind_fwd.h"
 #include "ir/type.h"
+#include "support/time_source.h"
 #include "support/units.h"
 
 // How long things take: an op on a device, a message on a path, a collective on a topology.
@@ -69,6 +70,11 @@ class CostModel {
   /// and so many bytes to and from memory. Nothing: the model prices ops one by one.
   virtual std::optional<Duration> Fused(Flops flops, Bytes bytes,
                                         const cluster::Device& device) const;
+  /// Of the time that Compute says, which share is from what; all 0: it has no measurements.
+  virtual SourceShares SourcesOf(const OpView& op, const cluster::Device& device) const;
+  /// The same of the time that Fused says.
+  virtual SourceShares SourcesOfFused(Flops flops, Bytes bytes,
+                                      const cluster::Device& device) const;
   /// Time of one message over an idle path.
   virtual Duration Transfer(Bytes size, const cluster::PathInfo& path) const = 0;
   /// Time of a collective of `group` (at least two devices) on an idle network. CollectiveKind says
@@ -111,8 +117,8 @@ struct CostModelInfo {
 /// All cost models, in the order of cost_models.def.
 std::span<const CostModelInfo* const> AllCostModels();
 
-/// A cost model by name, or "measured:FILE" (cost_models/measured.h); the error lists the names
-/// that there are.
+/// A cost model by name, or "kernels:FILE" (cost_models/measured_kernels.h), or "measured:FILE"
+/// (cost_models/measured.h); the error lists the names that there are.
 absl::StatusOr<std::unique_ptr<const CostModel>> MakeCostModel(absl::string_view name);
 
 }  // namespace orrery::cost_models

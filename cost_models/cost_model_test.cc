@@ -33,9 +33,9 @@ TEST(CostModel, EveryRecordIsCompleteAndMakesItsModel) {
 TEST(CostModel, AnUnknownNameIsToldTheNamesThatThereAre) {
   const auto model = MakeCostModel("rofline");
   EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(
-      model.status().message(),
-      "cost model 'rofline' is unknown; wanted one of roofline, distir, kernels, or measured:FILE");
+  EXPECT_EQ(model.status().message(),
+            "cost model 'rofline' is unknown; wanted one of roofline, distir, kernels, "
+            "kernels:FILE or measured:FILE");
 }
 
 TEST(CostModel, OnlyDistIrCopiesEverything) {

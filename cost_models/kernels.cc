@@ -5,6 +5,7 @@
 #include "cost_models/kernels/attention_kernel.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
+#include "cost_models/op_kernels.h"
 #include "cost_models/over_links.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
@@ -27,6 +28,8 @@ Duration MemoryTime(Bytes bytes, const cluster::Device& device, const ProductRat
 Duration Start(const cluster::Device& device) {
   return std::max(device.launch_overhead, device.rates.start);
 }
+
+Duration HostShareOf(const cluster::Device& device) { return Start(device) - device.rates.start; }
 
 // Whether rows of an operand are of that length: what is summed up over lies side by side.
 // Gradients of weights sum up over rows.
@@ -56,6 +59,11 @@ class Kernels final : public OverLinks {
     return device.rates.straggling;
   }
 
+  // That an op without products moves.
+  static Bytes BytesOf(const OpView& op, const cluster::Device& device) {
+    return BytesMovedBy(op) + ExtraBytesOf(op) + BytesOfOtherCopy(op, device);
+  }
+
   std::string DoubtAbout(const cluster::Device& device) const override {
     const KernelRates& rates = device.rates;
     if (rates.measured) return "";
@@ -74,8 +82,7 @@ class Kernels final : public OverLinks {
       return PriceAttentionInParts(AttentionInPartsOf(op), device, device.rates);
     }
     if (info.matrix_product) return OtherProduct(op, device);
-    const Bytes bytes = BytesMovedBy(op) + ExtraBytesOf(op) + BytesOfOtherCopy(op, device);
-    return Elementwise(FlopsOf(op), bytes, device);
+    return Elementwise(FlopsOf(op), BytesOf(op, device), device);
   }
 
   // See KernelRates::copies_both_ways. Copies of 4 bits are always made in both orders: that along
@@ -123,8 +130,87 @@ class Kernels final : public OverLinks {
 
 std::unique_ptr<const CostModel> Make() { return std::make_unique<Kernels>(); }
 
+// Of the op's product number `index`. An op with two is a gradient: of the input, then of weights.
+// Software keeps weights as [out, in] whatever the order here: it is backward that transposes.
+ProductLayout LayoutOf(const OpView& op, size_t index, size_t count, bool along_k) {
+  if (!along_k) return ProductLayout::kNT;
+  if (count > 1 && index == 0) return ProductLayout::kNN;
+  const bool transposed =
+      op.kind == ir::OpKind::kMatMul && op.attributes.Int("transpose_w", 0) != 0;
+  return transposed ? ProductLayout::kNN : ProductLayout::kTN;
+}
+
+OpKernels ProductsAlone(const OpView& op, const cluster::Device& device) {
+  OpKernels kernels;
+  ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
+  const ir::ProductShapes shapes = ProductsOf(op);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const ir::ProductShape& shape = shapes[i];
+    if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
+    types.along_k = HasRowsOf(op, shape.k);
+    kernels.push_back(
+        ProductKernel(shape, types, LayoutOf(op, i, shapes.size(), types.along_k), device));
+  }
+  return kernels;
+}
+
 }  // namespace
 }  // namespace kernels_cc
+
+OpKernel ProductKernel(const ir::ProductShape& shape, ProductTypes types, ProductLayout layout,
+                       const cluster::Device& device) {
+  const double clock = ClockOf(device.rates, types.in);
+  const auto batch = static_cast<double>(shape.batch), m = static_cast<double>(shape.m),
+             n = static_cast<double>(shape.n), k = static_cast<double>(shape.k);
+  const double in = ir::BytesOf(types.in), out = ir::BytesOf(types.out);
+  const double bytes = batch * (in * (m * k + k * n) + out * m * n);
+  return {.form = KernelForm::kProduct,
+          .time = PriceProduct(shape, types, device, clock).time + kernels_cc::Start(device),
+          .host = kernels_cc::HostShareOf(device),
+          .flops = Flops(2 * batch * m * n * k),
+          .bytes = Bytes(static_cast<int64_t>(std::min(bytes, 9e18))),
+          .shape = shape,
+          .types = types,
+          .layout = layout};
+}
+
+OpKernel AttentionKernel(const FusedAttention& attention, const cluster::Device& device) {
+  return {.form = KernelForm::kAttention,
+          .time = PriceAttention(attention, device, device.rates) + kernels_cc::Start(device),
+          .host = kernels_cc::HostShareOf(device),
+          .flops = Flops(attention.flops.count() * attention.visible),
+          .bytes = attention.bytes,
+          .attention = attention};
+}
+
+OpKernel MovingKernel(Flops flops, Bytes bytes, const cluster::Device& device) {
+  return {.form = KernelForm::kMoving,
+          .time = *kernels_cc::Kernels().Fused(flops, bytes, device),
+          .host = kernels_cc::HostShareOf(device),
+          .flops = flops,
+          .bytes = bytes};
+}
+
+OpKernels OpKernelsOf(const OpView& op, const cluster::Device& device) {
+  const ir::OpInfo& info = ir::GetOpInfo(op.kind);
+  if (info.op_class == ir::OpClass::kView) return {};
+  if (IsFusedAttention(op)) return {AttentionKernel(FusedAttentionOf(op), device)};
+  OpKernels kernels;
+  if (info.products != nullptr) kernels = kernels_cc::ProductsAlone(op, device);
+  // What is left: all of an op without products, and else what is moved besides.
+  Duration rest = kernels_cc::Kernels().Compute(op, device);
+  const Bytes bytes =
+      info.products != nullptr ? ExtraBytesOf(op) : kernels_cc::Kernels::BytesOf(op, device);
+  for (const OpKernel& kernel : kernels) rest -= std::min(rest, kernel.time);
+  if (rest == Duration(0)) return kernels;
+  const bool other = IsAttentionInParts(op) || (info.matrix_product && kernels.empty());
+  kernels.push_back({.form = other ? KernelForm::kOther : KernelForm::kMoving,
+                     .time = rest,
+                     .host = kernels.empty() ? kernels_cc::HostShareOf(device) : Duration(0),
+                     .flops = kernels.empty() ? FlopsOf(op) : Flops(0),
+                     .bytes = bytes});
+  return kernels;
+}
 
 extern const CostModelInfo kKernelsCostModel = {
     .name = "kernels",

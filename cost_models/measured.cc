@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cost_models/beside_kernels.h"
 #include "cost_models/collectives/steps.h"
 #include "support/check.h"
 #include "support/file.h"
@@ -53,36 +54,13 @@ cluster::CollectiveProtocol ProtocolOf(const RoundsCost& cost, Bytes size, doubl
   return wires;
 }
 
-class Measured final : public CostModel {
+class Measured final : public BesideKernels {
  public:
   explicit Measured(const MeasuredCurves& curves) : collectives_(curves) {}
-
-  Duration Compute(const OpView& op, const cluster::Device& device) const override {
-    return kernels_->Compute(op, device);
-  }
-
-  std::optional<Duration> Fused(Flops flops, Bytes bytes,
-                                const cluster::Device& device) const override {
-    return kernels_->Fused(flops, bytes, device);
-  }
-
-  Duration Transfer(Bytes size, const cluster::PathInfo& path) const override {
-    return kernels_->Transfer(size, path);
-  }
 
   Duration Collective(CollectiveKind kind, Bytes size, std::span<const DeviceId> group,
                       const Topology& topology) const override {
     return Plan({.kind = kind, .size = size, .group = group}, topology).time;
-  }
-
-  bool shares_links() const override { return true; }
-
-  double Straggling(const cluster::Device& device) const override {
-    return kernels_->Straggling(device);
-  }
-
-  std::string DoubtAbout(const cluster::Device& device) const override {
-    return kernels_->DoubtAbout(device);
   }
 
   absl::StatusOr<ChosenCollective> Choose(const CollectiveRequest& request,
@@ -93,7 +71,6 @@ class Measured final : public CostModel {
 
  private:
   MeasuredCollectives collectives_;
-  std::unique_ptr<const CostModel> kernels_ = *MakeCostModel("kernels");
 };
 
 }  // namespace

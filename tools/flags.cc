@@ -82,6 +82,7 @@ std::string CostModelNames() {
   for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
     names.push_back(info->name);
   }
+  names.push_back("kernels:FILE");
   names.push_back("measured:FILE");
   return ListWords(names, " or ");
 }
@@ -263,7 +264,8 @@ void StorePreset(const Preset& preset, const po::options_description& options, b
 
 // What the command line says of files to write, beside all other texts that it has.
 absl::Status CheckFileFlags(const po::variables_map& values) {
-  constexpr absl::string_view kWrites[] = {"csv", "json", "page", "plot", "residuals", "trace"};
+  constexpr absl::string_view kWrites[] = {"csv",       "json",     "page", "plot",
+                                           "residuals", "roofline", "trace"};
   std::vector<FlagText> outputs, others;
   for (const auto& [flag, value] : values) {
     const bool writes = std::ranges::find(kWrites, flag) != std::end(kWrites);

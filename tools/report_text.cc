@@ -83,6 +83,17 @@ void PrintKernels(const simulator::KernelSeconds& kernels, double step_s) {
   if (!text.empty()) PrintLine("kernels", text);
 }
 
+// Of the time of kernels, where any of it was measured.
+void PrintSources(const SourceShares& sources) {
+  if (sources == SourceShares()) return;
+  std::string text;
+  for (const auto& [name, source] : kTimeSourceNames) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ",
+                    Percent(sources[static_cast<size_t>(source)]));
+  }
+  PrintLine("  of their time", text);
+}
+
 // How far off the step time may be, behind it.
 void PrintErrorBar(const std::optional<simulator::ErrorBar>& bar) {
   if (!bar.has_value()) return;
@@ -133,6 +144,7 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
                      std::max(figures.mfu, figures.hfu) > 1 ? report_text_cc::kBeyondPeak : ""));
   }
   report_text_cc::PrintKernels(details.kernels, step_s);
+  report_text_cc::PrintSources(details.sources);
   if (!details.assumed.empty()) report_text_cc::PrintLine("assumed", details.assumed);
   report_text_cc::PrintLine("communication overhead",
                             report_text_cc::Percent(report.communication_overhead));

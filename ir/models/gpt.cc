@@ -110,15 +110,8 @@ constexpr ModelKey kKeys[] = {
      .fallback = "",
      .summary = "latent: width of a head of values [head_dim]",
      .max = 1 << 20},
-    {.name = "lora",
-     .fallback = "0",
-     .summary = "rank of adapters beside frozen weights (Hu et al. 2021); 0: all are trained",
-     .min = 0,
-     .max = 1 << 16},
-    {.name = "lora_targets",
-     .fallback = "all",
-     .summary = "which products of a block have adapters",
-     .choices = "all|qkv"},
+    {.name = "lora", .fallback = "0", .summary = "rank of adapters", .min = 0, .max = 1 << 16},
+    {.name = "lora_targets", .fallback = "all", .summary = "what has them", .choices = "all|qkv"},
     {.name = "capacity_factor",
      .fallback = "1",
      .summary = "slots of the experts over the tokens that go to them",
@@ -130,10 +123,9 @@ constexpr ModelKey kKeys[] = {
 // So many fields: a key each.
 struct Shape {
   int64_t batch, seq, layers, hidden, heads, kv_heads, head_dim, ffn, vocab, experts, topk;
-  bool swiglu, rms, learned, rotary, bias, tied, packed, flash;
+  bool swiglu, rms, learned, rotary, bias, tied, packed, flash, latent;
   double dropout, attention_dropout, capacity_factor;
   int64_t expert_ffn, shared_ffn, dense_layers;
-  bool latent;
   int64_t q_rank, kv_rank, rope_dim, v_dim;
   Adapters adapters;
 };
@@ -198,8 +190,7 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
     return absl::InvalidArgumentError("shared_ffn and dense_layers want experts");
   }
   if (s.adapters.rank > 0 && (s.bias || s.tied || s.experts > 0 || !s.swiglu)) {
-    return absl::InvalidArgumentError(
-        "lora wants mlp=swiglu without bias, tied_embeddings and experts");
+    return absl::InvalidArgumentError("lora wants mlp=swiglu; no bias, tied table or experts");
   }
   if (s.experts > 0 && s.topk > s.experts) {
     return absl::InvalidArgumentError(

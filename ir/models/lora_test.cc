@@ -52,7 +52,7 @@ TEST(Gpt, AdaptsWhatItCan) {
     EXPECT_EQ(TryBuildModel("gpt", absl::StrCat("layers=2,hidden=32,heads=4,seq=8,", keys), 2)
                   .status()
                   .message(),
-              "lora wants mlp=swiglu without bias, tied_embeddings and experts")
+              "lora wants mlp=swiglu; no bias, tied table or experts")
         << keys;
   }
 }

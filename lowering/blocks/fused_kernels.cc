@@ -57,6 +57,8 @@ FusedKernels::FusedKernels(const ir::Function& function, const LocalTypes& local
       bytes += traffic[i];
     }
     fused_kernels_cc::Part(*context.cost_model.Fused(flops, bytes, *context.device), costs);
+    const SourceShares sources = context.cost_model.SourcesOfFused(flops, bytes, *context.device);
+    for (KernelCosts::Cost& cost : costs) cost.sources = sources;
     for (size_t i = 0; i < members.size(); ++i) shares_.emplace(members[i], costs[i]);
   }
   inside_ = std::move(groups.inside);

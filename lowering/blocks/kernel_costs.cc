@@ -41,7 +41,8 @@ KernelCosts::Cost KernelCosts::Of(OpId op) {
                     {.duration = context_.cost_model.Compute(view, *context_.device),
                      .flops = cost_models::FlopsOf(view),
                      .bytes = cost_models::BytesMovedBy(view),
-                     .launches = info.op_class == ir::OpClass::kView ? 0.0 : info.kernels});
+                     .launches = info.op_class == ir::OpClass::kView ? 0.0 : info.kernels,
+                     .sources = context_.cost_model.SourcesOf(view, *context_.device)});
 }
 
 cost_models::OpView KernelCosts::View(OpId op) {

@@ -41,6 +41,7 @@ class KernelCosts {
     Flops flops;
     Bytes bytes;          // moved to and from memory
     double launches = 1;  // of kernels; of one that is several ops, a part
+    SourceShares sources = {};
   };
 
   /// All three live longer.

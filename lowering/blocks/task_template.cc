@@ -229,7 +229,7 @@ class PhaseLowering {
     } else {
       const KernelCosts::Cost* const share = fused_.Find(op);
       const KernelCosts::Cost cost = share != nullptr ? *share : costs_.Of(op);
-      row.label = AddLabel(op, simulator::TaskKind::kCompute, cost.flops, cost.bytes);
+      row.label = AddLabel(op, {.flops = cost.flops, .bytes = cost.bytes, .sources = cost.sources});
       const double taken = ShareTaken(op);
       row.duration =
           taken == 1 ? cost.duration : Duration::FromSeconds(cost.duration.seconds() * taken);
@@ -307,16 +307,13 @@ class PhaseLowering {
     if (!same_stream || context_.every_dependency) template_.dependencies.push_back(made_by);
   }
 
-  simulator::LabelId AddLabel(OpId op, simulator::TaskKind kind, Flops flops, Bytes bytes,
-                              absl::string_view communication = {}) {
-    return program_.AddLabel({.name = ToString(NameOfTask(function_, op)),
-                              .kind = kind,
-                              .phase = context_.phase,
-                              .stage = context_.stage,
-                              .flops = flops,
-                              .bytes = bytes,
-                              .communication = communication,
-                              .kernels = KernelsOf(function_, op, kind)});
+  simulator::LabelId AddLabel(OpId op, simulator::TaskLabel label) {
+    const std::string name = ToString(NameOfTask(function_, op));
+    label.name = name;
+    label.phase = context_.phase;
+    label.stage = context_.stage;
+    label.kernels = KernelsOf(function_, op, label.kind);
+    return program_.AddLabel(label);
   }
 
   void Collective(OpId op, TemplateTask& row) {
@@ -333,9 +330,10 @@ class PhaseLowering {
     const std::string axes = function_.mesh().Names(row.group);
     row.stream = StreamOfCollective(axes, context_);
     if (context_.phase == simulator::Phase::kUpdate) ReduceAsSoftwareDoes(context_.kernels, row);
-    row.label =
-        AddLabel(op, simulator::TaskKind::kCollective, {}, row.bytes,
-                 absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes));
+    const std::string kind =
+        absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes);
+    row.label = AddLabel(
+        op, {.kind = simulator::TaskKind::kCollective, .bytes = row.bytes, .communication = kind});
   }
 
   bool launches_take_time() const {
@@ -349,7 +347,7 @@ class PhaseLowering {
     const Bytes bytes(BytesOf(function_.operands(op)[0]));
     const bool updates = work == HostWork::kUpdate;
     const Bytes moved = updates ? cost_models::BytesMovedBy(costs_.View(op)) : bytes;
-    row.label = AddLabel(op, simulator::TaskKind::kCompute, {}, moved);
+    row.label = AddLabel(op, {.bytes = moved});
     row.duration =
         updates ? HostUpdateTime(moved, *context_.device) : HostCopyTime(bytes, *context_.device);
     if (context_.blocking) return;
@@ -375,7 +373,8 @@ class PhaseLowering {
          .bytes = bytes,
          .freed = --buffers_.uses[buffers_.buffer[value]] == 0,
          .op = position_,
-         .label = AddLabel(op, simulator::TaskKind::kSend, {}, bytes, "send")});
+         .label = AddLabel(
+             op, {.kind = simulator::TaskKind::kSend, .bytes = bytes, .communication = "send"})});
   }
 
   const transforms::StageFunction& part_;

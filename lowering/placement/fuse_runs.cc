@@ -155,7 +155,8 @@ class RunFusing {
       simulator::TaskLabel label = program_.label(run.label);
       const simulator::TaskLabel last = program_.label(template_.tasks[end - 1].label);
       const std::string name = absl::StrCat(label.name, " … ", last.name);
-      label.kernels = SharesOf(begin, end);
+      label.kernels = SharesOf(begin, end, &simulator::TaskLabel::kernels);
+      label.sources = SharesOf(begin, end, &simulator::TaskLabel::sources);
       for (size_t t = begin + 1; t < end; ++t) {
         run.duration = SaturatedSum(run.duration, template_.tasks[t].duration);
         const simulator::TaskLabel part = program_.label(template_.tasks[t].label);
@@ -170,16 +171,17 @@ class RunFusing {
   }
 
   // By the time that each kernel takes.
-  simulator::KernelShares SharesOf(size_t begin, size_t end) const {
-    simulator::KernelShares seconds = {};
+  template <typename Shares>
+  Shares SharesOf(size_t begin, size_t end, Shares simulator::TaskLabel::*field) const {
+    Shares seconds = {};
     double all = 0;
     for (size_t t = begin; t < end; ++t) {
       const double one = template_.tasks[t].duration.seconds();
-      const simulator::KernelShares of = program_.label(template_.tasks[t].label).kernels;
+      const Shares of = program_.label(template_.tasks[t].label).*field;
       for (size_t k = 0; k < of.size(); ++k) seconds[k] += one * of[k];
       all += one;
     }
-    simulator::KernelShares shares = program_.label(template_.tasks[begin].label).kernels;
+    Shares shares = program_.label(template_.tasks[begin].label).*field;
     for (size_t k = 0; k < shares.size() && all > 0; ++k) {
       shares[k] = seconds[k] / all;
     }

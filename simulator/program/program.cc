@@ -203,7 +203,8 @@ LabelId Program::AddLabel(const TaskLabel& label) {
                             .collectives = label.collectives,
                             .communication = communication,
                             .level = level,
-                            .kernels = label.kernels});
+                            .kernels = label.kernels,
+                            .sources = label.sources});
 }
 
 int32_t Program::Intern(absl::string_view name) {

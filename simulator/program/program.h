@@ -13,6 +13,7 @@
 #include "support/id.h"
 #include "support/id_table.h"
 #include "support/name_list.h"
+#include "support/time_source.h"
 #include "support/units.h"
 
 // A Program is what is left of a model once it is lowered: tasks on streams, with durations, bytes
@@ -121,6 +122,8 @@ struct TaskLabel {
   absl::string_view level = {};
   /// Of a task that computes on its rank: which share of its time kernels of each kind take.
   KernelShares kernels = {};
+  /// Likewise, which share of its time is measured, where its cost model has measurements.
+  SourceShares sources = {};
 };
 
 /// What flows share: a link in one direction, or several links that all flows load alike.
@@ -232,7 +235,8 @@ class Program {
             .collectives = row.collectives,
             .communication = communication_names_[static_cast<size_t>(row.communication)],
             .level = communication_names_[static_cast<size_t>(row.level)],
-            .kernels = row.kernels};
+            .kernels = row.kernels,
+            .sources = row.sources};
   }
   int32_t label_count() const { return labels_.size(); }
   /// The resource of that id; good until the next is added.
@@ -309,6 +313,7 @@ class Program {
     int32_t communication;  // in communication_names_
     int32_t level;          // the same
     KernelShares kernels;
+    SourceShares sources;
   };
   // A flow, with its row in the pool of loads.
   struct FlowRow {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 
@@ -11,7 +12,7 @@ namespace report_details_cc {
 namespace {
 
 // By label first, exactly, so that folding changes no digit.
-KernelSeconds SumKernels(const Program& program, const Trace& trace) {
+void SumKernels(const Program& program, const Trace& trace, ReportDetails& details) {
   using Wide = __int128;
   std::vector<Wide> of_label(static_cast<size_t>(program.label_count()), 0);
   int64_t ranks = 0;
@@ -28,16 +29,21 @@ KernelSeconds SumKernels(const Program& program, const Trace& trace) {
         members * (trace.finish[row] - trace.start[row]).picoseconds();
   }
   KernelSeconds seconds = {};
+  SourceShares sources = {};
   for (int32_t l = 0; l < program.label_count(); ++l) {
     const TaskLabel label = program.label(LabelId(l));
     if (label.kind != TaskKind::kCompute) continue;
     const double of_a_rank =
         1e-12 * static_cast<double>(of_label[static_cast<size_t>(l)]) / static_cast<double>(ranks);
     for (size_t k = 0; k < seconds.size(); ++k) seconds[k] += of_a_rank * label.kernels[k];
+    for (size_t s = 0; s < sources.size(); ++s) sources[s] += of_a_rank * label.sources[s];
   }
   // Whole nanoseconds: runs of kernels are the kernels, but for rounding.
   for (double& each : seconds) each = 1e-9 * std::round(1e9 * each);
-  return seconds;
+  details.kernels = seconds;
+  const double all = std::accumulate(sources.begin(), sources.end(), 0.0);
+  for (double& each : sources) each = all > 0 ? 1e-9 * std::round(1e9 * each / all) : 0;
+  details.sources = sources;
 }
 
 }  // namespace
@@ -52,7 +58,7 @@ ReportDetails DetailsOf(const Program& program, const Trace& trace, const Report
   for (const std::vector<MemoryUse>& timeline : timelines.rows()) {
     details.memory.push_back(ThinTimeline(timeline, points));
   }
-  if (!steady) details.kernels = report_details_cc::SumKernels(program, trace);
+  if (!steady) report_details_cc::SumKernels(program, trace, details);
   return details;
 }
 

@@ -62,6 +62,7 @@ struct ReportDetails {
   std::vector<int64_t> slices = {};        // positions of each, where microbatches are such
   std::vector<StageSize> stages = {};      // where there are several
   KernelSeconds kernels = {};              // of a steady state: none
+  SourceShares sources = {};               // of these; all 0: no cost model of a table
   std::string assumed = {};                // what prices of the device only assume; empty: nothing
   std::optional<ErrorBar> error_bar = {};  // only where who asks knows of measured steps
 };

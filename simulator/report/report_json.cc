@@ -107,6 +107,15 @@ std::string Kernels(const ReportDetails& details) {
   return absl::StrCat("{", out, "}");
 }
 
+std::string KernelSources(const ReportDetails& details) {
+  std::string out;
+  for (const auto& [name, source] : kTimeSourceNames) {
+    absl::StrAppend(&out, out.empty() ? "" : ", ", "\"", name,
+                    "\": ", JsonNumber(details.sources[static_cast<size_t>(source)]));
+  }
+  return absl::StrCat("{", out, "}");
+}
+
 std::string Stages(const ReportDetails& details) {
   return Rows(details.stages, [](const StageSize& row) {
     return absl::StrCat("\"stage\": ", row.stage, ", \"pipeline_rank\": ", row.rank,
@@ -182,6 +191,9 @@ std::string ReportJson(const Program& program, const Report& report, const Model
   if (details != nullptr) {
     fields.emplace_back("bubble", report_json_cc::BubbleText(MeanOf(program, details->bubbles)));
     fields.emplace_back("kernels", report_json_cc::Kernels(*details));
+    if (details->sources != SourceShares()) {
+      fields.emplace_back("kernel_shares", report_json_cc::KernelSources(*details));
+    }
     fields.emplace_back("memory_timeline", report_json_cc::MemoryOverTime(program, *details));
     fields.emplace_back("weight_versions", report_json_cc::Versions(*details));
     fields.emplace_back("slices", absl::StrCat("[", absl::StrJoin(details->slices, ", "), "]"));

@@ -100,8 +100,8 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: --cluster 'uniform:4@0Gbps': '0Gbps' is no bandwidth; wanted a positive number "
          "with a unit, such as 200Gbps (bits) or 300GB/s (bytes)"},
         {1, "simulate " + kMlp + " --cost-model oracle",
-         "simulate: cost model 'oracle' is unknown; wanted one of roofline, distir, kernels, or "
-         "measured:FILE"},
+         "simulate: cost model 'oracle' is unknown; wanted one of roofline, distir, kernels, "
+         "kernels:FILE or measured:FILE"},
         {1, "simulate " + kMlp + " --algorithm all-reduce=in-line",
          "simulate: --algorithm: algorithm 'in-line' is unknown; wanted one of ring, "
          "bidirectional-ring, multidimensional-ring, tree, minimum-spanning-tree, "

@@ -49,6 +49,10 @@ TEST(Kernel, WritesItsFigures) {
   EXPECT_LE(product["burst_s"], product["time_s"]);
   EXPECT_GE(product["time_s"], product["memory_s"]);
   EXPECT_GT(product["waves"], 0);
+  EXPECT_EQ(product["tiles"].get<int>() % 8, 0);
+  EXPECT_EQ(product["limit"], product["limited_by"]);
+  EXPECT_DOUBLE_EQ(product["flops_per_byte"].get<double>(),
+                   product["flops"].get<double>() / product["bytes"].get<double>());
   const nlohmann::json causal = Figures("--op attention --shape 2,16,4096,128 --device h100");
   const nlohmann::json all =
       Figures("--op attention --shape 2,16,4096,128 --device h100 --all-keys");
@@ -90,6 +94,74 @@ TEST(Kernel, TakesADeviceAsAFile) {
               HasSubstr("wrong.textproto:2: device_kinds[0].rates.cores: got 0; wanted 1 to"));
 }
 
+TEST(Kernel, MovesBytes) {
+  const nlohmann::json moved = Figures("--op elementwise --shape 33554432 --device h100");
+  EXPECT_EQ(moved["bytes"], 33554432);
+  EXPECT_EQ(moved["limit"], "memory");
+  EXPECT_GT(moved["time_s"].get<double>(), 33554432 / 3.35e12);
+  EXPECT_THAT(Ask("--op elementwise --shape 33554432 --device h100").out, HasSubstr(" GB/s, "));
+}
+
+TEST(Kernel, NamesTheNearestMeasuredOnes) {
+  Clear();
+  Write("k.csv",
+        "op,dtype,shape,layout,seconds\n"
+        "matmul,bf16,4096x4096x4096,TN,3e-4\n"
+        "matmul,bf16,4096x8192x4096,TN,5e-4\n"
+        "matmul,bf16,64x64x64,any,5e-6\n");
+  const std::string asks = " --device h100 --cost-model kernels:k.csv";
+  const nlohmann::json one = Figures("--shape 4096,4096,4096" + asks);
+  EXPECT_EQ(one["table_s"], 3e-4);
+  EXPECT_EQ(one["table_source"], "measured");
+  EXPECT_EQ(one["nearest"].size(), 3u);
+  EXPECT_EQ(one["nearest"][0]["shape"], "4096x4096x4096");
+  EXPECT_EQ(one["nearest"][2]["in_reach"], false);
+  EXPECT_EQ(Figures("--shape 4096,4096,4096 --layout NT" + asks)["table_source"], "interpolated");
+  const std::string out = Ask("--shape 4096,6144,4096" + asks).out;
+  EXPECT_THAT(out, HasSubstr(" from start to start, interpolated\n"));
+  EXPECT_THAT(out, HasSubstr("4096x8192x4096 TN: 500 us, "));
+  EXPECT_THAT(out, HasSubstr("(k.csv: line 3)"));
+  EXPECT_THAT(out, HasSubstr(", out of reach (k.csv: line 4)"));
+  EXPECT_THAT(Ask("--op elementwise --shape 64" + asks).out,
+              HasSubstr("none of this form, type and device"));
+}
+
+const std::string kModel =
+    "kernel --model gpt:layers=2,hidden=512,heads=8,seq=512,vocab=8192,flash=1 --batch-size 4 "
+    "--dtype bf16 --cluster dgx-h100:1 --hp 2 ";
+
+TEST(Kernel, ListsThoseOfAModel) {
+  Clear();
+  const Finished listed = Execute(kModel + "--csv k.csv --json k.json");
+  ASSERT_EQ(listed.code, 0) << listed.err;
+  EXPECT_THAT(listed.out, HasSubstr("kernel "));
+  EXPECT_THAT(listed.out, HasSubstr("AttentionGrad 4x8x512x64 causal"));
+  EXPECT_GT(nlohmann::json::parse(Contents("k.json"))["kernels"].size(), 10u);
+  // As a table, it has all but what is of no form that a table has.
+  const Finished finished =
+      Execute("simulate" + kModel.substr(6) + "--json step.json --cost-model kernels:k.csv");
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const nlohmann::json shares = nlohmann::json::parse(Contents("step.json"))["kernel_shares"];
+  EXPECT_GT(shares["measured"].get<double>(), 0.95) << shares;
+}
+
+TEST(Kernel, DrawsThoseOfAModelOnTheRoofline) {
+  Clear();
+  const Finished drawn = Execute(kModel + "--roofline r.svg");
+  ASSERT_EQ(drawn.code, 0) << drawn.err;
+  const std::string svg = Contents("r.svg");
+  for (const char* text : {"<svg", "bf16: 989 TFLOP/s, 3.35 TB/s", "products", "attention",
+                           "others", "flops a byte"}) {
+    EXPECT_THAT(svg, HasSubstr(text));
+  }
+  Execute(kModel + "--roofline again.svg");
+  EXPECT_EQ(Contents("again.svg"), svg);
+  EXPECT_THAT(Execute(kModel + "--roofline r.png").err,
+              HasSubstr("--roofline: r.png: wanted a name that ends in .svg or .pdf"));
+  EXPECT_THAT(Execute(kModel + "--roofline r.svg --csv r.svg").err, HasSubstr("r.svg"));
+  EXPECT_EQ(Execute("kernel --model gpt2 --batch-size 4").code, 2);
+}
+
 TEST(Kernel, SaysWhatItWants) {
   const std::pair<const char*, const char*> wrong[] = {
       {"--shape 0,1,2 --device h100", "--shape '0,1,2': wanted m,n,k or batch,m,n,k"},
@@ -97,12 +169,18 @@ TEST(Kernel, SaysWhatItWants) {
       {"--shape 16777216,16777216,16777216 --device h100", "together at most 1e17"},
       {"--shape 4,4,x --device h100", "wanted m,n,k"},
       {"--op attention --shape 1,2,3 --device h100", "wanted batch,heads,queries,width"},
-      {"--op conv --shape 1 --device h100", "--op 'conv': wanted matmul or attention"},
+      {"--op conv --shape 1 --device h100", "--op 'conv': wanted matmul, attention or elementwise"},
       {"--shape 1,2,3 --device abacus", "device 'abacus' is unknown; wanted one of"},
       {"--shape 1,2,3 --device h100 --dtype i32", "--dtype 'i32': wanted bf16"},
       {"--shape 1,2,3 --device h100 --backward",
        "--backward, --all-keys, --attention: wanted with"},
       {"--shape 1,2,3 --device h100 --attention flash1", "--attention: wanted with"},
+      {"--shape 1,2,3 --device h100 --layout TT", "--layout: 'TT': wanted TN, NN or NT"},
+      {"--op elementwise --shape 64 --device h100 --layout NT",
+       "--layout: wanted with --op matmul"},
+      {"--op elementwise --shape 1,2 --device h100", "wanted the bytes that are read and written"},
+      {"--shape 1,2,3 --device h100 --cost-model roofline",
+       "--cost-model 'roofline': wanted kernels or kernels:FILE"},
       {"--op attention --shape 1,2,3,64 --device h100 --attention flash9",
        "--attention 'flash9': wanted one of cudnn, flash3, flash2, flash1, triton, cudnn-fp8"}};
   for (const auto& [flags, message] : wrong) {

@@ -113,7 +113,7 @@ TEST(Recompute, CountsAsFlopsOfTheHardware) {
   const double all = 72 * (1 + s / (6 * h));
   EXPECT_NEAR(LayerOf("--recompute modules:mlp").flops / plain, 1 + 8 / all, 0.005);
   EXPECT_NEAR(LayerOf("--recompute modules:mlp --stack nemo").flops / plain, 1 + 16 / all, 0.005);
-  EXPECT_NEAR(LayerOf("--recompute modules:layernorm").flops / plain, 1, 1e-6);
+  EXPECT_NEAR(LayerOf("--recompute modules:layernorm").flops / plain, 1, 1e-4);
   const double more = 4 * s / h / (72 + 12 * s / h);
   EXPECT_NEAR(LayerOf("--recompute selective").flops / plain, 1 + more, 0.002);
 }

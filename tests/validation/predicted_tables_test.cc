@@ -183,7 +183,8 @@ TEST(KernelPoints, SizesAreSizes) {
   EXPECT_EQ(DeviceOfName("H100-SXM5-80GB (inferred)")->name, "h100-80gb");
   EXPECT_EQ(*TypeOfName("FP8 (`float8_e4m3fn`)"), ir::DType::kF8);
   EXPECT_FALSE(TypeOfName("fp8 e4m3, fine-grained scales, bf16 out").ok());
-  EXPECT_FALSE(TypeOfName("nvfp4").ok());
+  EXPECT_EQ(*TypeOfName("nvfp4"), ir::DType::kF4);
+  EXPECT_FALSE(TypeOfName("int4").ok());
 }
 
 }  // namespace

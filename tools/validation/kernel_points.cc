@@ -39,15 +39,17 @@ absl::Status CheckTogether(double product) {
   return absl::FailedPreconditionError("a kernel's sizes are together over 1e17");
 }
 
-// TensorRT-LLM's layer of 8-bit products finds a scale and quantizes x in two kernels: so many
-// passes that read 2 bytes an element and write 1, and microseconds to start them, from its tables
-// (file 22, rows for calibration; MatrixProduct.IsAsMeasuredInBursts has the same).
+// TensorRT-LLM's layer of products of 8 or 4 bits finds a scale and quantizes x: so many passes
+// that read 2 bytes an element and write the copy, and microseconds to start them, fitted with the
+// rates (MatrixProduct.IsAsMeasuredInBursts has the same).
 double QuantizeSeconds(const KernelPoints& kernels, double elements) {
   const bool hopper = absl::StartsWith(kernels.device.name, "h");
-  const double passes = hopper ? 2.25 : 2.22, start = hopper ? 9.82e-6 : 11.96e-6;
+  const bool four = kernels.dtype == ir::DType::kF4;
+  const double passes = four ? 1.244 : hopper ? 2.25 : 2.22;
+  const double start = four ? 4.67e-6 : hopper ? 9.82e-6 : 11.96e-6;
   const double rate = static_cast<double>(kernels.device.memory_bandwidth.bytes_per_second()) *
-                      kernels.device.rates.quarter.memory;
-  return start + passes * 3 * elements / rate;
+                      cost_models::ProductRatesOf(kernels.device.rates, kernels.dtype).memory;
+  return start + passes * (2 + ir::BytesOf(kernels.dtype)) * elements / rate;
 }
 
 // What a product writes: bytes stand in for a type that is as wide; 8, of a sum that is read, too.
@@ -93,6 +95,7 @@ absl::StatusOr<ir::DType> TypeOfName(absl::string_view name) {
   if (absl::StartsWith(lower, "fp16") || lower == "float16") return ir::DType::kF16;
   const bool blocks = absl::StrContains(lower, "block") || absl::StrContains(lower, "fine-grained");
   if (absl::StartsWith(lower, "fp8") && !blocks) return ir::DType::kF8;
+  if (lower == "nvfp4") return ir::DType::kF4;
   return absl::FailedPreconditionError(absl::StrCat("no kernels of type '", name, "'"));
 }
 

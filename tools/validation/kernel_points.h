@@ -18,7 +18,7 @@ namespace orrery::tools {
 struct KernelPoints {
   cluster::Device device;
   ir::DType dtype = ir::DType::kBF16;
-  bool quantizes = false;  // the time of a product has that to make 8 bits of its input
+  bool quantizes = false;  // the time of a product has that to make its input narrow
   bool training = false;   // timed back to back, with the clock of training; else a burst
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;
 };
@@ -28,7 +28,7 @@ struct KernelPoints {
 absl::StatusOr<cluster::Device> DeviceOfName(absl::string_view name);
 
 /// The type of "bfloat16", "fp8", "bf16". A failed precondition where no kernel of ours has it, as
-/// "nvfp4" and those with a scale a block.
+/// those of 8 bits with a scale a block.
 absl::StatusOr<ir::DType> TypeOfName(absl::string_view name);
 
 /// The figures of a point, by the names that a table's "fields" have.

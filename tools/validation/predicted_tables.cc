@@ -109,7 +109,10 @@ absl::StatusOr<KernelPoints> KernelsOf(const Json& table, const Columns& columns
   ORRERY_ASSIGN_OR_RETURN(kernels.device, DeviceOfName(TextOf(table, "gpu")));
   ORRERY_ASSIGN_OR_RETURN(kernels.dtype, TypeOfName(TextOf(table, "dtype")));
   kernels.training = columns.Has("layout") || columns.Has("stage") || columns.Has("backward");
-  kernels.quantizes = kernels.dtype == ir::DType::kF8 &&
+  if (kernels.dtype == ir::DType::kF8) {
+    kernels.attention = cost_models::AttentionClass::kCudnn8;
+  }
+  kernels.quantizes = ir::SizeOf(kernels.dtype) == 1 &&
                       absl::StrContains(TextOf(table, "framework"), "TensorRT-LLM");
   return kernels;
 }

@@ -68,7 +68,7 @@ struct RecomputeSuggestion {
   int rank = 0;                 // how soon it is tried: Suggestion::rank
 };
 
-/// One way to choose what forward keeps.
+/// One way to choose what forward keeps. So many fields: what others ask of a way, each.
 struct RecomputeRecord {
   absl::string_view name;
   absl::string_view values;   // what it is written as, and what that means, for --help

@@ -31,6 +31,7 @@ Fp8Products FindFp8Products(const ir::Function& function, ir::DType copies = ir:
 
 /// Kernels want rows of 16 bytes: cuBLASLt, and `assert_dim_for_fp8_exec` of Transformer Engine.
 inline constexpr int64_t kFp8Multiple = 16;
+/// The same of operands of 4 bits.
 inline constexpr int64_t kFp4Multiple = 32;
 
 /// Whether the op makes a copy of 8 or 4 bits of something wider.

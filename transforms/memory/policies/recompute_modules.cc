@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -129,6 +130,11 @@ std::string Lacks(std::span<const Function* const> forwards, const RecomputePoli
   return "";
 }
 
+// Not one that stages give to what has none: "v12".
+bool HasName(const Function& forward, ValueId value) {
+  return absl::StrContains(forward.value_name(value), '.');
+}
+
 // What has no name goes by that of a view of it.
 void MarkModule(const Function& forward, const Module& module,
                 IdTable<ValueId, char>& rematerialized) {
@@ -139,7 +145,7 @@ void MarkModule(const Function& forward, const Module& module,
     if (forward.result_count(*op) == 0) continue;
     const ValueId first = forward.result(*op);
     const bool found =
-        forward.value_name(first).empty() ? viewed[first] != 0 : names.Find(forward, first);
+        names.Find(forward, first) || (viewed[first] != 0 && !HasName(forward, first));
     if (!found) continue;
     for (int32_t i = module.keeps_first ? 1 : 0; i < forward.result_count(*op); ++i) {
       rematerialized[forward.result(*op, i)] = 1;

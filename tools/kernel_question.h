@@ -1,0 +1,26 @@
+#ifndef ORRERY_TOOLS_KERNEL_QUESTION_H_
+#define ORRERY_TOOLS_KERNEL_QUESTION_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+// One kernel by the cost model `kernels`: how long it takes, what decides that, and what was
+// measured near it.
+
+namespace orrery::tools {
+
+/// The flags of the program `kernel` for one kernel, as they were given; a flag each.
+struct KernelFlags {
+  std::string op = "matmul", shape = "", dtype = "bf16", layout = "TN", device = "", json = "";
+  std::string attention = "cudnn", cost_model = "kernels";
+  bool backward = false, all_keys = false, print_device = false;
+};
+
+/// Prints the answer, and writes it to `json` where that is named; or prints the device as a file.
+/// Errors name the flag.
+absl::Status AnswerKernel(const KernelFlags& flags);
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_KERNEL_QUESTION_H_
