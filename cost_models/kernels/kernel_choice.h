@@ -28,7 +28,7 @@ inline constexpr std::array<absl::string_view, 6> kAttentionClassNames = {
 
 /// Bytes that software moves besides what an op itself must, an element of 16 bits.
 struct ExtraTraffic {
-  double gradient_sum = 0;   // of a gradient, to sum it up over microbatches
+  double gradient_sum = 0;  // of a gradient, to sum it up over microbatches
   /// Of a gradient, where it is reduced over ranks: 2 where its sum in fp32 is.
   double reduction = 0;
   double update = 0;         // of a parameter: norm, clipping, copies, zeroing, split kernels
