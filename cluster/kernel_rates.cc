@@ -219,6 +219,23 @@ KernelRates AssumedRates() {
   };
 }
 
+// The best product of MI300X is 668 of 1,307 TFLOP/s (stas00/ml-engineering, "maximum achievable
+// FLOPS", bf16), which is taken for this generation and the next; attention reaches as much less
+// than on NVIDIA's devices. Steps of MLPerf v5.1 on MI350X are not fitted on.
+KernelRates RatesOfCdna() {
+  constexpr double kClock = 0.8, kReached = 668.0 / 1307;
+  KernelRates rates = AssumedRates();
+  rates.source = "the best product of MI300X; all else is an assumption";
+  rates.half.efficiency = rates.quarter.efficiency = rates.eighth.efficiency = kReached / kClock;
+  rates.sustained = rates.sustained_quarter = rates.sustained_eighth = kClock;
+  for (AttentionRates* attention :
+       {&rates.attention.cudnn, &rates.attention.flash3, &rates.attention.flash2,
+        &rates.attention.flash1, &rates.attention.triton, &rates.attention.cudnn8}) {
+    attention->efficiency *= kReached / kClock / kAssumed.efficiency;
+  }
+  return rates;
+}
+
 // Products in fp32, without tensor cores: steps of an MLP in PyTorch (DistIR, microsoft/dist-ir at
 // 7cfa1b0) take what the largest tiles, of 128 x 128, reach of the data sheet.
 KernelRates RatesOfV100() {
@@ -267,7 +284,10 @@ std::vector<Line> MakeLines() {
           {"b200", b200},
           {"gb200", b200},
           {"b300", b300},
-          {"gb300", b300}};
+          {"gb300", b300},
+          {"mi300x", RatesOfCdna()},
+          {"mi350x", RatesOfCdna()},
+          {"mi355x", RatesOfCdna()}};
 }
 
 }  // namespace

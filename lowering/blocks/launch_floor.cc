@@ -29,9 +29,14 @@ void KeepToLaunches(std::span<const double> launches, const OtherLaunches& other
   }
 }
 
-void WaitForTheBatch(Duration prepare, std::span<TemplateTask> tasks) {
+void WaitForTheHost(const TemplateContext& context, std::span<const double> launches,
+                    const OtherLaunches& others, std::span<TemplateTask> tasks) {
+  const bool updates = context.phase == simulator::Phase::kUpdate;
+  const Duration launch = context.kernels.launch;
+  if (launch > Duration(0) && !updates) KeepToLaunches(launches, others, launch, tasks);
   const auto first = std::ranges::find_if(tasks, IsKernel);
-  if (first != tasks.end()) first->duration += prepare;
+  const bool prepares = context.phase == simulator::Phase::kForward && first != tasks.end();
+  if (prepares) first->duration += context.kernels.prepare;
 }
 
 }  // namespace orrery::lowering

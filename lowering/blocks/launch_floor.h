@@ -21,8 +21,10 @@ struct OtherLaunches {
 void KeepToLaunches(std::span<const double> launches, const OtherLaunches& others, Duration launch,
                     std::span<TemplateTask> tasks);
 
-/// The first kernel waits while the host prepares a microbatch.
-void WaitForTheBatch(Duration prepare, std::span<TemplateTask> tasks);
+/// What the host has to do for a phase: launches, as above, but of updates; and before a forward
+/// the first kernel waits while it prepares a microbatch.
+void WaitForTheHost(const TemplateContext& context, std::span<const double> launches,
+                    const OtherLaunches& others, std::span<TemplateTask> tasks);
 
 }  // namespace orrery::lowering
 

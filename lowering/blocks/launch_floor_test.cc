@@ -36,7 +36,8 @@ TEST(KeepToLaunches, TakesAllLaunchesWhereTheHostIsSlower) {
 }
 
 TEST(KeepToLaunches, CountsLaunchesOfOthers) {
-  const std::vector<Duration> kept = Kept({Microseconds(2), Microseconds(6)}, {1, 1}, {.count = 3, .duration = {}});
+  const std::vector<Duration> kept =
+      Kept({Microseconds(2), Microseconds(6)}, {1, 1}, {.count = 3, .duration = {}});
   EXPECT_NEAR((kept[0] + kept[1]).microseconds(), 50, 1e-3);
   EXPECT_GT(kept[0] - Microseconds(2), kept[1] - Microseconds(6));
 }

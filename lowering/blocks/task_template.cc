@@ -77,12 +77,7 @@ class PhaseLowering {
       ++position_;
     }
     for (const ir::Output& output : function_.outputs()) AddOutput(output.value);
-    if (launches_take_time()) {
-      KeepToLaunches(launches_, others_, context_.kernels.launch, template_.tasks);
-    }
-    if (context_.phase == simulator::Phase::kForward) {
-      WaitForTheBatch(context_.kernels.prepare, template_.tasks);
-    }
+    WaitForTheHost(context_, launches_, others_, template_.tasks);
     if (context_.kernels.pipelines_products && !context_.blocking) {
       PipelineProducts(function_, template_, program_);
     }
@@ -223,9 +218,7 @@ class PhaseLowering {
     } else if (function_.info(op).op_class == OpClass::kCollective) {
       Collective(op, row);
       ++others_.count;
-      if (launches_take_time() && context_.collective_time) {
-        others_.duration += context_.collective_time(row);
-      }
+      if (context_.collective_time) others_.duration += context_.collective_time(row);
     } else {
       const KernelCosts::Cost* const share = fused_.Find(op);
       const KernelCosts::Cost cost = share != nullptr ? *share : costs_.Of(op);
@@ -334,10 +327,6 @@ class PhaseLowering {
         absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes);
     row.label = AddLabel(
         op, {.kind = simulator::TaskKind::kCollective, .bytes = row.bytes, .communication = kind});
-  }
-
-  bool launches_take_time() const {
-    return context_.kernels.launch > Duration(0) && context_.phase != simulator::Phase::kUpdate;
   }
 
   // Copies of a microbatch have their place among the kernels: out after the last use, back no

@@ -142,8 +142,10 @@ void StageMaker::MakeStage(int32_t s) {
       .keeps_results = !repetitions_.asynchronous(),
       .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
       .stack_memory = input_.options.stack_memory,
-      .kernels = input_.options.kernels,
-      .collective_time = [this, s](const TemplateTask& task) { return TimeAlone(s, task); }};
+      .kernels = input_.options.kernels};
+  if (context.kernels.launch > Duration(0)) {
+    context.collective_time = [this, s](const TemplateTask& task) { return TimeAlone(s, task); };
+  }
   const auto make = [&](const transforms::StageFunction& part, simulator::Phase phase,
                         PhaseTemplates& templates) {
     context.phase = phase;

@@ -89,8 +89,9 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: --cluster 'cube:4': got kind 'cube'; wanted uniform or one of dgx-a100, "
          "dgx-h100, dgx-v100, dgx-a100-40gb, dgx-h200, dgx-b200, dgx-b300, gb200-nvl72, "
          "gb300-nvl72, gh200, aws-p4de, "
-         "aws-p5, aws-p5en, aws-p6-b200, h100-torchtitan, mi250x, mi300x, mi355x, tpu-v4, tpu-v5p, "
-         "tpu-v5e, tpu-v6e, pcie-workstation, "
+         "aws-p5, aws-p5en, aws-p6-b200, h100-torchtitan, mi250x, mi300x, mi350x, mi355x, tpu-v4, "
+         "tpu-v5p, "
+         "tpu-v5e, tpu-v6e, tpu-v7, pcie-workstation, "
          "fully-connected, ring, switch, nodes, rails, torus, mesh, product, fat-tree, dragonfly, "
          "or a .textproto or .json file, as in uniform:16@200Gbps"},
         {1, "simulate --model mlp --batch-size 64 --cluster uniform:0@200Gbps",

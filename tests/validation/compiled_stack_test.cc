@@ -52,8 +52,13 @@ TEST(CompiledStack, IsOneOfThem) {
     lowering::LoweringOptions options;
     EXPECT_TRUE(SetStack(stack->name, {}, options).ok());
     EXPECT_EQ(options.kernels.fuses_pointwise, compiles) << stack->name;
-    EXPECT_EQ(options.kernels.sum_share < 1, stack->name == "nemo") << stack->name;
-    EXPECT_EQ(options.kernels.pipelines_products, stack->name == "nemo") << stack->name;
+    const bool adds = stack->name == "nemo" || stack->name == "megatron-core";
+    EXPECT_EQ(options.kernels.sum_share < 1, adds) << stack->name;
+    const bool pipelines = stack->name == "nemo" || stack->name == "torchtitan-async";
+    EXPECT_EQ(options.kernels.pipelines_products, pipelines) << stack->name;
+    EXPECT_EQ(options.kernels.copies_gathers,
+              stack->name == "torchtitan" || stack->name == "torchtitan-compile")
+        << stack->name;
     EXPECT_EQ(options.kernels.gathers_ahead, stack->name == "nemo") << stack->name;
     EXPECT_EQ(options.kernels.launch > Duration(0), stack->name == "megatron-deepspeed")
         << stack->name;

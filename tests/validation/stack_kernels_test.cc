@@ -45,8 +45,8 @@ TEST(StackKernels, AreOfTheStackAndTheType) {
   EXPECT_EQ(ChoiceOf("torchtitan", DType::kBF16).attention, AttentionClass::kFlash2);
   EXPECT_EQ(ChoiceOf("deepspeed", DType::kBF16).attention, AttentionClass::kFlash1);
   EXPECT_EQ(ChoiceOf("fsdp", DType::kBF16).attention, AttentionClass::kTriton);
-  EXPECT_EQ(ChoiceOf("deepspeed", DType::kBF16).extra.gradient_sum, 16);
-  EXPECT_EQ(ChoiceOf("deepspeed", DType::kF16).extra.gradient_sum, 16);
+  EXPECT_EQ(ChoiceOf("deepspeed", DType::kBF16).extra.gradient_sum, 28);
+  EXPECT_EQ(ChoiceOf("deepspeed", DType::kF16).extra.gradient_sum, 28);
   EXPECT_GT(ChoiceOf("megatron", DType::kF16).extra.update,
             ChoiceOf("megatron", DType::kBF16).extra.update);
   for (const SoftwareStack* stack : AllSoftwareStacks()) {
@@ -60,10 +60,10 @@ TEST(StackKernels, DecideHowLongAStepTakes) {
   const double ideal = SecondsOf("ideal", true);
   EXPECT_GT(SecondsOf("fsdp", true), 1.03 * ideal);
   EXPECT_GT(SecondsOf("megatron", true), ideal);
-  // Sums of seven of eight microbatches, 16 bytes a parameter more in bf16.
+  // Sums of seven of eight microbatches, 28 bytes a parameter more in bf16.
   const double extra = SecondsOf("deepspeed", false) - SecondsOf("megatron", false);
   const double parameters = 4.0 * 12 * 4096 * 4096;
-  EXPECT_NEAR(extra, 7 * 16 * parameters / (2.0e12 * 0.812), 0.25 * extra);
+  EXPECT_NEAR(extra, 7 * 28 * parameters / (2.0e12 * 0.812), 0.25 * extra);
 }
 
 double SmallSeconds(const std::string& stack, bool graphs) {
@@ -85,8 +85,11 @@ TEST(StackKernels, OfGraphsWaitForNoHost) {
   EXPECT_NEAR(saved, std::round(saved), 1e-3);
   EXPECT_GT(saved, 4 * (8 + 12));  // of a layer 8 forward, and no fewer backward than that
   EXPECT_LT(saved, 200);
-  EXPECT_LT(10 * SmallSeconds("megatron-deepspeed", true),
-            SmallSeconds("megatron-deepspeed", false));
+  // Of launches nothing is left, of what the host prepares all.
+  constexpr double kPrepare = 2e-3;
+  EXPECT_GT(SmallSeconds("megatron-deepspeed", true), kPrepare);
+  EXPECT_LT(10 * (SmallSeconds("megatron-deepspeed", true) - kPrepare),
+            SmallSeconds("megatron-deepspeed", false) - kPrepare);
 }
 
 }  // namespace

@@ -109,8 +109,10 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
   EXPECT_EQ(of("torchtitan", DType::kBF16).loss, 12);
   EXPECT_EQ(of("torchtitan", DType::kBF16).split_loss, 20);
   EXPECT_EQ(std::string(StackMemoryOf("abacus", {}).status().message()),
-            "there is no stack 'abacus'; wanted one of ideal, megatron, megatron-2021, nemo, "
+            "there is no stack 'abacus'; wanted one of ideal, megatron, megatron-2021, "
+            "megatron-core, nemo, "
             "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan, torchtitan-compile, "
+            "torchtitan-async, "
             "or a file that ends in .json");
 }
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "lowering/blocks/stack_kernels.h"
 #include "tests/validation/stack_test_util.h"
 #include "transforms/plan/plan_text.h"
 

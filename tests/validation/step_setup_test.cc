@@ -113,7 +113,10 @@ TEST(StepSetup, SkipsWithAReason) {
   EXPECT_EQ(reason([](auto& r) { r.model.layers = 0; }), "skipped: the model's shape is not said");
   EXPECT_EQ(reason([](auto& r) { r.devices = 0; }), "skipped: the number of devices is not said");
   EXPECT_EQ(reason([](auto& r) { r.global_batch = 0; }), "skipped: the batch is not said");
-  EXPECT_EQ(reason([](auto& r) { r.micro_batch = 0; }), "skipped: the microbatch is not said");
+  EXPECT_EQ(reason([](auto& r) { r.micro_batch = 0, r.pp = 1, r.dp = 8; }),
+            "skipped: the microbatch is not said");
+  // Of a pipeline it is one sample.
+  EXPECT_THAT(reason([](auto& r) { r.micro_batch = 0; }), HasSubstr("--micro-batches 144 "));
   EXPECT_EQ(reason([](auto& r) { r.pp = 3; }),
             "skipped: degrees do not multiply up to the devices");
   EXPECT_EQ(reason([](auto& r) { r.device = "abacus"; }),

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "ir/text/text.h"
 #include "tools/validation/software_stack.h"
+#include "tools/validation/validation_report.h"
 
 namespace orrery::tools {
 namespace step_errors_test_cc {
@@ -33,8 +35,8 @@ TEST(ErrorFigures, KeepTheSignOfTheBiasAlone) {
   EXPECT_NEAR(figures.mean, 0.4, 1e-12);
   EXPECT_NEAR(figures.worst, 0.75, 1e-12);
   EXPECT_NEAR(figures.bias, -0.025, 1e-12);
-  EXPECT_EQ(FiguresOf({}).count, 0);
-  EXPECT_EQ(FiguresOf({}).mean, 0);
+  EXPECT_EQ(FiguresOf(std::vector<Pair>()).count, 0);
+  EXPECT_EQ(FiguresOf(std::vector<Pair>()).mean, 0);
 }
 
 // Ranks 0.5 0.5 2 3 against 0 2 2 2 less their mean, 1.5: 2.25 / sqrt(4.5 * 3).
@@ -70,49 +72,28 @@ a                                    y            memory      1   12.50%   12.50
 }
 
 // The error is that of the time where one is measured, else that of memory.
-TEST(ErrorCsv, HasSixDigitsOfTimesAndTwelveOfBytes) {
-  const std::vector<PredictedStep> rows = {
-      Row("b,c", "x", {1.23456789, 2.46913578}, {123456789012.0, 234567890123.0}),
-      Row("a", "y", {1, 0}, {4, 3})};
-  const std::string csv = ErrorCsv(rows);
+TEST(StepReport, HasSixDigitsOfTimesAndTwelveOfBytes) {
+  const ValidationReport report = {
+      .steps = {Row("b,c", "x", {1.23456789, 2.46913578}, {123456789012.0, 234567890123.0}),
+                Row("a", "y", {1, 0}, {4, 3})}};
+  const std::string csv = ReportCsv(report);
   EXPECT_EQ(csv.substr(csv.find('\n') + 1),
-            "r,1.23457,2.46914,1.0000,,123456789012,234567890123,0.9000,\"b,c\",x\n"
-            "r,1,,,,4,3,-0.2500,a,y\n");
+            "r,1.23457,2.46914,1.0000,,123456789012,234567890123,0.9000,\"b,c\",x,,,,,,\n"
+            "r,1,,,,4,3,-0.2500,a,y,,,,,,\n");
 }
 
-TEST(ErrorJson, HasWhatTheTableHas) {
-  std::vector<PredictedStep> rows = {Row("a", "x", {2, 3}, {4, 0})};
-  rows[0].skipped = "z";
-  EXPECT_EQ(ErrorJson(rows), R"({
- "sources": [
-  {
-   "source": "a",
-   "split": "x",
-   "of": "time",
-   "rows": 1,
-   "mean_error": 0.5,
-   "worst_error": 0.5,
-   "bias": 0.5,
-   "spearman": 0.0
-  }
- ],
- "rows": [
-  {
-   "id": "r",
-   "source": "a",
-   "split": "x",
-   "measured_s": 2.0,
-   "predicted_s": 3.0,
-   "measured_bytes": 4.0,
-   "predicted_bytes": null,
-   "skipped": "z"
-  }
- ],
- "skipped": {
-  "z": 1
- }
-}
-)");
+TEST(StepReport, HasWhatTheTableHas) {
+  ValidationReport report = {.steps = {Row("a", "x", {2, 3}, {4, 0})}};
+  report.steps[0].skipped = "z";
+  const auto json = nlohmann::json::parse(ReportJson(report));
+  EXPECT_EQ(json["sources"].dump(),
+            R"([{"bias":0.5,"mean_error":0.5,"of":"time","rows":1,"source":"a","spearman":0.0,)"
+            R"("split":"x","worst_error":0.5}])");
+  EXPECT_EQ(json["rows"].size(), 1u);
+  EXPECT_EQ(json["rows"][0]["predicted_s"], 3.0);
+  EXPECT_TRUE(json["rows"][0]["predicted_bytes"].is_null());
+  EXPECT_EQ(json["rows"][0]["skipped"], "z");
+  EXPECT_EQ(json["skipped"]["z"], 1);
 }
 
 // "parameter" of a type that computes; of none, what is usual.

@@ -387,13 +387,10 @@ absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, cons
   ORRERY_ASSIGN_OR_RETURN(StagePlan plan, PlanStages(function, stages));
   std::optional<ir::Function> scattered;
   if (options.scatters_sends) scattered = ScatterSends(function, plan);
-  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step,
-                          pipeline_cc::Partitioner(scattered ? *scattered : function, plan,
-                                                   {.mesh = mesh,
-                                                    .microbatches = microbatches,
-                                                    .stages = static_cast<size_t>(stages.stages),
-                                                    .collect_dim = options.collect_dim})
-                              .Run(batched));
+  pipeline_cc::Partitioner partitioner(
+      scattered.has_value() ? *scattered : function, plan,
+      {mesh, microbatches, static_cast<size_t>(stages.stages), options.collect_dim});
+  ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, partitioner.Run(batched));
   step.ranks = pipeline_cc::RanksOf(shape, options.placement);
   step.layers = std::move(plan.layers);
   if (two_way) AddSecondPipeline(step);
