@@ -11,7 +11,8 @@ TEST(TimeSource, HasANameEach) {
   EXPECT_EQ(kTimeSourceNames.Of(TimeSource::kMeasured), "measured");
   EXPECT_EQ(kTimeSourceNames.Of(TimeSource::kInterpolated), "interpolated");
   EXPECT_EQ(kTimeSourceNames.Of(TimeSource::kModelled), "modelled");
-  EXPECT_EQ(SourceShares().size(), kTimeSourceCount);
+  EXPECT_TRUE(AreNone({}));
+  EXPECT_FALSE(AreNone({0, 0.5, 0}));
 }
 
 }  // namespace

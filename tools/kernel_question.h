@@ -12,7 +12,8 @@ namespace orrery::tools {
 
 /// The flags of the program `kernel` for one kernel, as they were given; a flag each.
 struct KernelFlags {
-  std::string op = "matmul", shape = "", dtype = "bf16", layout = "TN", device = "", json = "";
+  std::string op = "matmul", dtype = "bf16", layout = "TN";
+  std::string shape = {}, device = {}, json = {};
   std::string attention = "cudnn", cost_model = "kernels";
   bool backward = false, all_keys = false, print_device = false;
 };

@@ -242,14 +242,13 @@ Plot RooflinePlot(std::span<const search::StepKernel> kernels, const cluster::De
   const std::string axis = absl::StrFormat(
       "flops a byte (the larger a point, the more of kernels' time; %.1f %% of it have no flops)",
       100 * without);
-  return {.commands = absl::StrCat(
-              "set title ", PlotText(title), " font ',11'\nset logscale xy\nset grid\n",
-              "set key bottom right\nset samples 500\nset xlabel ", PlotText(axis), "\nset ylabel ",
-              PlotText("FLOP/s"), "\nset xrange ", own::RangeOf(tables, device),
-              "\nset format x '%g'\nset format y '%.0s %c'\nplot ", own::RoofsOf(kernels, device),
-              points, "\n"),
-          .tables = std::move(tables),
-          .width = 1000};
+  std::string commands = absl::StrCat(
+      "set title ", PlotText(title), " font ',11'\nset logscale xy\nset grid\n",
+      "set key bottom right\nset samples 500\nset xlabel ", PlotText(axis), "\nset ylabel ",
+      PlotText("FLOP/s"), "\nset xrange ", own::RangeOf(tables, device),
+      "\nset format x '%g'\nset format y '%.0s %c'\nplot ", own::RoofsOf(kernels, device), points,
+      "\n");
+  return {.commands = std::move(commands), .tables = std::move(tables), .width = 1000};
 }
 
 absl::Status AnswerModel(const ModelKernelFlags& flags) {

@@ -85,7 +85,7 @@ void PrintKernels(const simulator::KernelSeconds& kernels, double step_s) {
 
 // Of the time of kernels, where any of it was measured.
 void PrintSources(const SourceShares& sources) {
-  if (sources == SourceShares()) return;
+  if (AreNone(sources)) return;
   std::string text;
   for (const auto& [name, source] : kTimeSourceNames) {
     absl::StrAppend(&text, text.empty() ? "" : ", ", name, " ",

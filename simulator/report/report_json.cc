@@ -191,7 +191,7 @@ std::string ReportJson(const Program& program, const Report& report, const Model
   if (details != nullptr) {
     fields.emplace_back("bubble", report_json_cc::BubbleText(MeanOf(program, details->bubbles)));
     fields.emplace_back("kernels", report_json_cc::Kernels(*details));
-    if (details->sources != SourceShares()) {
+    if (!AreNone(details->sources)) {
       fields.emplace_back("kernel_shares", report_json_cc::KernelSources(*details));
     }
     fields.emplace_back("memory_timeline", report_json_cc::MemoryOverTime(program, *details));
