@@ -210,7 +210,7 @@ std::map<KernelSizes, bool> HalvesOf(const Rows& rows) {
   std::vector<KernelSizes> shapes;
   for (const Row& row : rows) shapes.push_back(SizesOf(row.kernel));
   std::ranges::sort(shapes);
-  shapes.erase(std::ranges::unique(shapes).begin(), shapes.end());
+  shapes.erase(std::unique(shapes.begin(), shapes.end()), shapes.end());
   std::mt19937 random(1);  // NOLINT: the same on each run
   std::map<KernelSizes, bool> halves;
   for (size_t left = shapes.size(); left > 0; --left) {
