@@ -50,6 +50,16 @@ TEST(ExtraBytes, AreOfLogits) {
   EXPECT_EQ(ExtraOf(OpFixture(OpKind::kCrossEntropyGrad, {logits, labels}, batch)), 10 * 16000);
 }
 
+// Of rows that experts get and leave: three rows for each of two experts.
+TEST(ExtraBytes, AreOfRowsOfExperts) {
+  const ir::TensorType tokens = Tensor({1, 4, 8}, DType::kBF16),
+                       slots = Tensor({2, 1, 3}, DType::kI64),
+                       rows = Tensor({2, 1, 3, 8}, DType::kBF16);
+  const ir::AttributeSet size = {{"size", int64_t{4}}};
+  EXPECT_EQ(ExtraOf(OpFixture(OpKind::kDispatch, {tokens, slots})), 4 * 2 * 3 * 8);
+  EXPECT_EQ(ExtraOf(OpFixture(OpKind::kCombine, {rows, slots}, size)), 4 * 2 * 3 * 8);
+}
+
 // Of what the activation is applied to, which is a result of its own.
 TEST(ExtraBytes, AreOfActivations) {
   const ir::TensorType x = Tensor({64, 16}, DType::kBF16), w = Tensor({16, 128}, DType::kBF16);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
+#include "support/median.h"
 #include "support/status.h"
 
 namespace orrery::cost_models {
@@ -21,9 +22,7 @@ namespace {
 
 // No kernel takes a nanosecond: so ratios of times stay numbers.
 constexpr double kLeastSeconds = 1e-9, kMostSeconds = 1e5;
-constexpr int64_t kMostOfASize = int64_t{1} << 24;
 constexpr int64_t kMostBytes = int64_t{1} << 50;
-constexpr double kMostTogether = 1e17;  // bytes and flops of more are no 64-bit numbers
 
 enum Column : uint8_t { kOp, kDType, kShape, kLayout, kSeconds, kDevice, kDirection };
 constexpr std::array<absl::string_view, 7> kColumns = {"op",      "dtype",  "shape",    "layout",
@@ -92,16 +91,7 @@ absl::StatusOr<std::array<int, kColumns.size()>> PlacesOf(const std::vector<std:
 
 // "4096x12288x12288"; in quotes also with commas. Empty: is none of `least` to `most` sizes.
 std::vector<int64_t> ShapeOf(const std::string& text, size_t least, size_t most) {
-  std::vector<int64_t> shape;
-  double together = 1;
-  for (const absl::string_view part : absl::StrSplit(text, absl::ByAnyChar("x,"))) {
-    int64_t size = 0;
-    if (!absl::SimpleAtoi(part, &size) || size < 1 || size > kMostOfASize) return {};
-    shape.push_back(size);
-    together *= static_cast<double>(size);
-  }
-  const bool fits = shape.size() >= least && shape.size() <= most && together <= kMostTogether;
-  return fits ? shape : std::vector<int64_t>();
+  return ParseKernelSizes(text, "x,", {.least = least, .most = most});
 }
 
 absl::Status ReadProduct(const Line& line, MeasuredKernel& kernel) {
@@ -188,15 +178,28 @@ std::vector<MeasuredKernel> Merged(std::vector<MeasuredKernel> rows) {
       seconds.push_back(rows[of].seconds);
       row.lines.push_back(rows[of].lines[0]);
     }
-    std::ranges::sort(seconds);
-    const size_t half = seconds.size() / 2;
-    row.seconds = seconds.size() % 2 == 1 ? seconds[half] : (seconds[half - 1] + seconds[half]) / 2;
+    row.seconds = MedianOf(std::move(seconds));
   }
   return merged;
 }
 
 }  // namespace
 }  // namespace kernel_table_cc
+
+std::vector<int64_t> ParseKernelSizes(absl::string_view text, absl::string_view between,
+                                      const SizesWanted& wanted) {
+  std::vector<int64_t> sizes;
+  double together = 1;
+  for (const absl::string_view part : absl::StrSplit(text, absl::ByAnyChar(between))) {
+    int64_t size = 0;
+    if (!absl::SimpleAtoi(part, &size) || size < 1 || size > wanted.most_of_one) return {};
+    sizes.push_back(size);
+    together *= static_cast<double>(size);
+  }
+  const bool fits = sizes.size() >= wanted.least && sizes.size() <= wanted.most &&
+                    together <= SizesWanted::kMostTogether;
+  return fits ? sizes : std::vector<int64_t>();
+}
 
 ir::DType CountedAs(ir::DType dtype) { return dtype == ir::DType::kF16 ? ir::DType::kBF16 : dtype; }
 

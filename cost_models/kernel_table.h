@@ -39,6 +39,19 @@ struct MeasuredKernel {
   bool IsOf(absl::string_view device_name) const;
 };
 
+/// How many sizes a shape has, and of which size.
+struct SizesWanted {
+  /// Bytes and flops of more are no 64-bit numbers.
+  static constexpr double kMostTogether = 1e17;
+  size_t least = 1, most = 1;
+  int64_t most_of_one = int64_t{1} << 24;
+};
+
+/// The sizes of "4096x12288x12288", one of the characters of `between` between them; none where
+/// they are not as wanted, or together over kMostTogether.
+std::vector<int64_t> ParseKernelSizes(absl::string_view text, absl::string_view between,
+                                      const SizesWanted& wanted);
+
 /// The type as which products and attention of that type count: fp16 as bf16, which the same units
 /// take at the same rate.
 ir::DType CountedAs(ir::DType dtype);

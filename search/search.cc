@@ -8,11 +8,11 @@
 #include <mutex>
 #include <new>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "support/status.h"
+#include "support/threads.h"
 #include "transforms/parallel.h"
 
 namespace orrery::search {
@@ -93,19 +93,6 @@ absl::StatusOr<std::vector<Result>> WithRelief(const SettingOf& setting_of,
   return results;
 }
 
-// Runs `work` on this thread and on up to `more` others: on as many as can be started.
-void RunOnThreads(const std::function<void()>& work, size_t more) {
-  std::vector<std::thread> workers;
-  workers.reserve(more);
-  try {
-    while (workers.size() < more) workers.emplace_back(std::cref(work));
-  } catch (const std::exception&) {
-    // The system has no more; those that there are do all the work.
-  }
-  work();
-  for (std::thread& worker : workers) worker.join();
-}
-
 }  // namespace
 }  // namespace search_cc
 
@@ -138,7 +125,7 @@ absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
   };
   const auto useful = std::min<size_t>(static_cast<size_t>(std::max(1, threads)),
                                        std::min<size_t>(search_cc::kMaxThreads, plans.size()));
-  search_cc::RunOnThreads(work, useful > 0 ? useful - 1 : 0);
+  RunOnThreads(work, useful > 0 ? useful - 1 : 0);
   for (const absl::Status& error : errors) {
     if (!error.ok()) return error;
   }

@@ -8,16 +8,15 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cluster/cluster_file.h"
 #include "cluster/device.h"
 #include "cluster/part_file.h"
 #include "cost_models/fused_attention.h"
+#include "cost_models/kernel_table.h"
 #include "cost_models/kernels/kernel_choice.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/measured_kernels.h"
@@ -73,21 +72,12 @@ absl::StatusOr<cluster::Device> DeviceOf(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<int64_t>> ShapeOf(const std::string& text, const Form& form) {
-  const int64_t kMost = int64_t{1} << (form.most == 1 ? 50 : 24);
-  constexpr double kMostTogether = 1e17;  // bytes and flops of more are no 64-bit numbers
-  std::vector<int64_t> shape;
-  double together = 1;
-  for (const absl::string_view part : absl::StrSplit(text, ',')) {
-    int64_t size = 0;
-    const bool fits = absl::SimpleAtoi(part, &size) && size >= 1 && size <= kMost;
-    if (fits) shape.push_back(size);
-    together *= static_cast<double>(size);
-    if (!fits || shape.size() > form.most || together > kMostTogether) shape.clear();
-    if (shape.empty()) break;
-  }
-  if (shape.size() >= form.least) return shape;
+  cost_models::SizesWanted wanted = {.least = form.least, .most = form.most};
+  if (form.most == 1) wanted.most_of_one = int64_t{1} << 50;
+  std::vector<int64_t> shape = cost_models::ParseKernelSizes(text, ",", wanted);
+  if (!shape.empty()) return shape;
   return absl::InvalidArgumentError(absl::StrCat("--shape '", text, "': wanted ", form.sizes,
-                                                 ", each from 1 to ", kMost,
+                                                 ", each from 1 to ", wanted.most_of_one,
                                                  ", and together at most 1e17"));
 }
 

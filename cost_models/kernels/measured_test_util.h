@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
+#include "support/median.h"
 
 // Tables of measured kernels, and what docs/kernels.md says of them.
 
@@ -27,12 +27,6 @@ inline std::vector<std::vector<std::string>> Lines(absl::string_view file) {
   }
   lines.erase(lines.begin());
   return lines;
-}
-
-inline double MedianOf(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 inline std::string KernelsPage() { return *ReadFile(ORRERY_SOURCE_DIR "/docs/kernels.md"); }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ir/op_kind.h"
 #include "lowering/blocks/stack_kernels.h"
 #include "tests/validation/stack_test_util.h"
 #include "transforms/plan/plan_text.h"
@@ -55,6 +56,72 @@ TEST(StackPipeline, ScattersSends) {
     EXPECT_EQ(run.report.flops, plain.report.flops);
     EXPECT_EQ(run.report.step_time, all.report.step_time);
   }
+}
+
+// A rank keeps all of what its group has sent, not its part alone.
+TEST(StackPipeline, KeepsAllThatWasSent) {
+  const ParallelPlan plan = {
+      .hp = 2, .pp = 2, .microbatches = 4, .sharding = kMegatron, .sequence_parallel = kOff};
+  const auto kept = [&](bool scatters) {
+    const auto peak = [&](double sent) {
+      search::Setting setting = SmallSetting(plan);
+      setting.lowering.kernels.scatters_sends = scatters;
+      setting.lowering.stack_memory.sent = sent;
+      search::PlanPlayer player(setting, plan);
+      EXPECT_TRUE(player.Prepare().ok());
+      return player.Play({}).value().report.peak_memory.count();
+    };
+    return peak(1000) - peak(0);
+  };
+  EXPECT_GT(kept(false), 0);
+  EXPECT_EQ(kept(true), kept(false));
+}
+
+// Gathers and reduce-scatters along the sequence take as much longer as a kernel that reads and
+// writes what they move; nothing else does.
+TEST(StackPipeline, CopiesWhatIsGathered) {
+  const StackKernels copies = {.copies_gathers = true};
+  ParallelPlan plan = {.hp = 4,
+                       .sharding = kMegatron,
+                       .sequence_parallel = transforms::SequenceParallel::kOn,
+                       .blocking = true};
+  const search::Run plain = PlayedWith({}, plan), run = ExpectFolds(copies, plan);
+  const search::Setting setting = SmallSetting(plan);
+  const cluster::Device& device = setting.cluster.device;
+  Duration copied;
+  for (const transforms::PipelineStage& stage : plain.pipelined.stages) {
+    for (const transforms::StageFunction* part : stage.parts()) {
+      const ir::Function& function = part->function;
+      for (const ir::OpId op : function.order()) {
+        const bool gathers = function.kind(op) == ir::OpKind::kAllGather;
+        if (!gathers && function.kind(op) != ir::OpKind::kReduceScatter) continue;
+        const ir::ValueId moved = gathers ? function.result(op) : function.operands(op)[0];
+        const Bytes bytes = ir::SizeOf(ir::LocalType(function.type(moved), function.mesh()));
+        copied += setting.cost_model->Fused(Flops(0), bytes * 2, device).value();
+      }
+    }
+  }
+  EXPECT_GT(copied, Duration(0));
+  EXPECT_EQ(run.report.step_time, plain.report.step_time + copied);
+  const ParallelPlan data = {.dp = 4, .zero = 1};
+  EXPECT_EQ(PlayedWith(copies, data).report.step_time, PlayedWith({}, data).report.step_time);
+}
+
+// A slow host launches the next kernels while ranks communicate: behind slow links its launches
+// take nothing.
+TEST(StackPipeline, LaunchesWhileRanksCommunicate) {
+  const ParallelPlan plan = {
+      .hp = 4, .sharding = kMegatron, .sequence_parallel = kOff, .blocking = true};
+  const auto seconds = [&](const std::string& cluster, Duration launch) {
+    search::Setting setting = SmallSetting(plan, "roofline", kDropoutGpt, cluster);
+    setting.lowering.kernels.launch = launch;
+    search::PlanPlayer player(setting, plan);
+    EXPECT_TRUE(player.Prepare().ok());
+    return player.Play({}).value().report.step_time;
+  };
+  const Duration slow(20'000'000), none;
+  EXPECT_GT(seconds("uniform:8@200Gbps", slow), seconds("uniform:8@200Gbps", none));
+  EXPECT_EQ(seconds("uniform:8@200Mbps", slow), seconds("uniform:8@200Mbps", none));
 }
 
 // Those of the chunk that is done first do not go beside the backward of the other.

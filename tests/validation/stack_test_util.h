@@ -18,11 +18,12 @@ inline constexpr char kDropoutGpt[] = "gpt:layers=4,hidden=64,heads=4,seq=32,voc
 /// A setting of a small model on eight devices.
 inline search::Setting SmallSetting(const transforms::ParallelPlan& plan,
                                     const std::string& cost_model = "roofline",
-                                    const std::string& model = kDropoutGpt) {
+                                    const std::string& model = kDropoutGpt,
+                                    const std::string& cluster = "uniform:8@200Gbps") {
   ModelFlags flags;
   flags.model = model;
   flags.batch_size = 16;
-  flags.cluster = "uniform:8@200Gbps";
+  flags.cluster = cluster;
   flags.memory_limit = "none";
   flags.cost_model = cost_model;
   return MakeSetting(flags, plan).value();

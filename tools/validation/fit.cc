@@ -1,40 +1,21 @@
 #include "tools/validation/fit.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "support/status.h"
+#include "support/threads.h"
 #include "tools/validation/step_setup.h"
 
 namespace orrery::tools {
 namespace fit_cc {
 namespace {
-
-// Runs work(0) to work(count - 1), on this thread and others.
-void ForEach(size_t count, int32_t threads, const std::function<void(size_t)>& work) {
-  std::atomic<size_t> next = 0;
-  const auto run = [&] {
-    for (size_t i = next++; i < count; i = next++) work(i);
-  };
-  std::vector<std::thread> others;
-  try {
-    while (std::ssize(others) + 1 < threads) others.emplace_back(run);
-  } catch (const std::exception&) {
-    // The system has no more; those that there are do all the work.
-  }
-  run();
-  for (std::thread& other : others) other.join();
-}
 
 // A row that is taken.
 struct Row {
@@ -114,8 +95,9 @@ class Simulated {
   std::vector<double> Errors(const std::vector<double>& moves) const {
     const FittedFigures figures = After(all_, parameters_, moves);
     std::vector<double> errors(rows_.size(), 0);
-    ForEach(rows_.size(), options_.threads,
-            [&](size_t i) { errors[i] = ErrorOf(rows_[i], figures).value_or(kUnpredicted); });
+    ForEachOnThreads(rows_.size(), static_cast<size_t>(options_.threads), [&](size_t i) {
+      errors[i] = ErrorOf(rows_[i], figures).value_or(kUnpredicted);
+    });
     return errors;
   }
 
@@ -130,7 +112,7 @@ class Simulated {
         if (Tells(rows_[i].use, parameters_[j])) asked.emplace_back(i, j);
       }
     }
-    ForEach(asked.size(), options_.threads, [&](size_t a) {
+    ForEachOnThreads(asked.size(), static_cast<size_t>(options_.threads), [&](size_t a) {
       const auto [i, j] = asked[a];
       std::vector<double> to = moves;
       const double step = to[j] + kStep > parameters_[j].range().most ? -kStep : kStep;
@@ -197,8 +179,8 @@ std::vector<PredictedStep> PredictSteps(std::span<const MeasuredStep> steps,
                                         absl::string_view cost_model, const FittedFigures& figures,
                                         int32_t threads) {
   std::vector<PredictedStep> predicted(steps.size());
-  fit_cc::ForEach(steps.size(), threads,
-                  [&](size_t i) { predicted[i] = Predict(steps[i], cost_model, &figures); });
+  ForEachOnThreads(steps.size(), static_cast<size_t>(threads),
+                   [&](size_t i) { predicted[i] = Predict(steps[i], cost_model, &figures); });
   return predicted;
 }
 

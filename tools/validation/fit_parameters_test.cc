@@ -6,6 +6,8 @@
 #include <cmath>
 #include <string>
 
+#include "tools/validation/measured_row_test_util.h"
+
 namespace orrery::tools {
 namespace fit_parameters_test_cc {
 namespace {
@@ -13,18 +15,7 @@ namespace {
 using testing::Contains;
 using testing::Not;
 
-MeasuredStep Row() {
-  MeasuredStep row;
-  row.source = "nemo";
-  row.model = {.layers = 8, .hidden = 1024, .heads = 16, .seq = 512};
-  row.device = "H100";
-  row.devices = 16;
-  row.global_batch = 64;
-  row.micro_batch = 2;
-  row.precision = "bf16";
-  row.seconds = 1;
-  return row;
-}
+MeasuredStep Row() { return MeasuredRow("nemo"); }
 
 std::vector<std::string> NamesFor(const MeasuredStep& row) {
   const std::vector<RowUse> uses = {RowUseOf(row, {}).value()};

@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "cost_models/measured_curves.h"
 #include "support/file.h"
+#include "support/median.h"
 #include "support/status.h"
 #include "support/text_table.h"
 #include "tools/measurements.h"
@@ -305,12 +306,7 @@ TableFigures FiguresOf(const PredictedTable& table) {
     pairs.push_back({point.measured, point.predicted});
     errors.push_back(std::abs(point.predicted / point.measured - 1));
   }
-  TableFigures figures = {.errors = FiguresOf(pairs)};
-  if (errors.empty()) return figures;
-  std::ranges::sort(errors);
-  const size_t half = errors.size() / 2;
-  figures.median = errors.size() % 2 == 1 ? errors[half] : (errors[half - 1] + errors[half]) / 2;
-  return figures;
+  return {.errors = FiguresOf(pairs), .median = MedianOf(std::move(errors))};
 }
 
 absl::StatusOr<std::vector<PredictedTable>> PredictTables(absl::string_view text,

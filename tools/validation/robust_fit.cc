@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "support/median.h"
+
 namespace orrery::tools {
 namespace robust_fit_cc {
 namespace {
@@ -17,13 +19,6 @@ constexpr int kReweights = 30;
 constexpr int kSweeps = 400;
 constexpr double kMostDeviation = 0.5;
 constexpr double kSmall = 1e-9;
-
-double MedianOf(Vector values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 // Few rows beside many unknowns come out nearer than they are.
 Vector SpreadsOf(const Vector& errors, const FitRows& rows, const std::vector<bool>& free,

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/validation/measured_row_test_util.h"
 #include "tools/validation/step_setup.h"
 
 // Models of rows other than Megatron's and Llama's, which step_setup_test.cc has.
@@ -14,18 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-MeasuredStep Row() {
-  MeasuredStep row;
-  row.source = "paper";
-  row.model = {.layers = 8, .hidden = 1024, .heads = 16, .seq = 512};
-  row.device = "H100";
-  row.devices = 16;
-  row.global_batch = 64;
-  row.micro_batch = 2;
-  row.precision = "bf16";
-  row.seconds = 1;
-  return row;
-}
+MeasuredStep Row() { return MeasuredRow(); }
 
 std::string ModelOf(const MeasuredStep& row) { return SetupOf(row).value().flags.model; }
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "search/evaluate.h"
+#include "tools/validation/measured_row_test_util.h"
 #include "tools/validation/software_stack.h"
 #include "transforms/plan/plan_text.h"
 
@@ -20,19 +21,7 @@ using testing::HasSubstr;
 using testing::Not;
 using transforms::ParallelPlan;
 
-// Megatron's, on 16 devices.
-MeasuredStep Row() {
-  MeasuredStep row;
-  row.source = "paper";
-  row.model = {.layers = 8, .hidden = 1024, .heads = 16, .seq = 512};
-  row.device = "H100";
-  row.devices = 16;
-  row.global_batch = 64;
-  row.micro_batch = 2;
-  row.precision = "bf16";
-  row.seconds = 1;
-  return row;
-}
+MeasuredStep Row() { return MeasuredRow(); }
 
 ParallelPlan PlanOf(const MeasuredStep& row) {
   const absl::StatusOr<StepSetup> setup = SetupOf(row);
@@ -59,6 +48,19 @@ TEST(StepSetup, KnowsSoftwareByTheSource) {
   compiled.source = "05_torchtitan";
   compiled.flags = "2d + torch.compile";
   EXPECT_EQ(SetupOf(compiled)->stack, "torchtitan-compile");
+  compiled.flags = "asynctp torch.compile";
+  EXPECT_EQ(SetupOf(compiled)->stack, "torchtitan-async");
+  EXPECT_EQ(stack("14_simumax_b200"), "megatron-core");
+  // A row of a file of several kinds of software says which.
+  MeasuredStep row = Row();
+  row.source = "06b_large_runs_megascale_mtnlg_bloom";
+  const auto named = [&](const std::string& id) {
+    row.id = id;
+    return SetupOf(row).value().stack;
+  };
+  EXPECT_EQ(named("megascale-175b-Megatron-LM-256"), "megatron");
+  EXPECT_EQ(named("megascale-175b-MegaScale-256"), "nemo");
+  EXPECT_EQ(named("bloom-176b-384"), "deepspeed");
   EXPECT_EQ(stack("01_megatron_sc21"), "megatron-2021");
   EXPECT_EQ(stack("20_automodel_moe"), "nemo");
   EXPECT_EQ(stack("06c_bloom_sweep"), "deepspeed");

@@ -6,27 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "transforms/memory/recompute.h"
-#include "transforms/stages/stage_parts_test_util.h"
+#include "transforms/memory/recompute_test_util.h"
 
 // Recomputation by Megatron's modules: what forward keeps and what backward rematerializes.
 
 namespace orrery::transforms {
 namespace recompute_modules_test_cc {
 namespace {
-
-std::string Recomputed(const std::string& text, absl::string_view policy, bool whole = false) {
-  StageParts parts(text);
-  PipelinedStep step;
-  step.stages.emplace_back();
-  step.stages[0].forward = parts.parts()[0];
-  step.stages[0].backward = parts.parts()[1];
-  const absl::Status status =
-      Recompute(step, {.policy = ParseRecomputePolicy(policy).value(), .whole = whole});
-  if (!status.ok()) return std::string(status.message());
-  parts.parts()[0] = step.stages[0].forward;
-  parts.parts()[1] = step.stages[0].backward;
-  return absl::StrCat(parts.Text(0), parts.Text(1));
-}
 
 // A feed-forward as built-in models name it. Its input is kept; as a whole it runs to its end.
 constexpr char kBlock[] = R"(func @forward (

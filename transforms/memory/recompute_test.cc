@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "transforms/memory/recompute_test_util.h"
 #include "transforms/memory/rematerialize.h"
 #include "transforms/stages/stage_parts_test_util.h"
 
@@ -17,22 +18,6 @@
 namespace orrery::transforms {
 namespace recompute_test_cc {
 namespace {
-
-// Recomputes a stage of a forward, a backward and, if there is one, an update.
-std::string Recomputed(const std::string& text, absl::string_view policy, bool whole = false) {
-  StageParts parts(text);
-  PipelinedStep step;
-  step.stages.emplace_back();
-  step.stages[0].forward = parts.parts()[0];
-  step.stages[0].backward = parts.parts()[1];
-  if (parts.parts().size() > 2) step.stages[0].update = parts.parts()[2];
-  const absl::Status status =
-      Recompute(step, {.policy = ParseRecomputePolicy(policy).value(), .whole = whole});
-  if (!status.ok()) return std::string(status.message());
-  parts.parts()[0] = step.stages[0].forward;
-  parts.parts()[1] = step.stages[0].backward;
-  return absl::StrCat(parts.Text(0), parts.Text(1));
-}
 
 // Two layers of a residual net, the second of which looks at its input through a view.
 constexpr char kResidual[] = R"(func @forward (

@@ -1,19 +1,10 @@
-#include "tools/validation/software_stack.h"
+#include "tools/validation/stacks/torchtitan_traffic.h"
 
 // torchtitan with --experimental.enable_async_tensor_parallel, which asks for a compiler: products
 // are cut by rank, and what they read or make of other ranks moves under them, into its place. All
 // else is as of torchtitan_compile_stack.cc.
 
 namespace orrery::tools {
-namespace torchtitan_async_stack_cc {
-namespace {
-
-constexpr cost_models::ExtraTraffic kTraffic = {
-    .update = 16, .loss = 20, .loss_gradient = 26, .activation = 4};
-
-}  // namespace
-}  // namespace torchtitan_async_stack_cc
-
 extern constinit const SoftwareStack kTorchtitanAsyncStack = {
     .name = "torchtitan-async",
     .fp16 = {.loss = 12},
@@ -22,8 +13,8 @@ extern constinit const SoftwareStack kTorchtitanAsyncStack = {
     .pipelines_products = true,
     .slowdown = 0.4,  // as of fsdp, carried over
     .attention = cost_models::AttentionClass::kFlash2,
-    .fp16_traffic = torchtitan_async_stack_cc::kTraffic,
-    .bf16_traffic = torchtitan_async_stack_cc::kTraffic,
+    .fp16_traffic = kTorchtitanCompiledTraffic,
+    .bf16_traffic = kTorchtitanCompiledTraffic,
 };
 
 }  // namespace orrery::tools

@@ -1,19 +1,10 @@
-#include "tools/validation/software_stack.h"
+#include "tools/validation/stacks/torchtitan_traffic.h"
 
 // torchtitan with --training.compile: each layer is compiled, so that norms, rotary positions and
 // gated activations are kernels of one pass; loss and update are as of eager torchtitan
 // (torchtitan_stack.cc), as is memory.
 
 namespace orrery::tools {
-namespace torchtitan_compile_stack_cc {
-namespace {
-
-constexpr cost_models::ExtraTraffic kTraffic = {
-    .update = 16, .loss = 20, .loss_gradient = 26, .activation = 4};
-
-}  // namespace
-}  // namespace torchtitan_compile_stack_cc
-
 extern constinit const SoftwareStack kTorchtitanCompileStack = {
     .name = "torchtitan-compile",
     .fp16 = {.loss = 12},
@@ -23,8 +14,8 @@ extern constinit const SoftwareStack kTorchtitanCompileStack = {
     .copies_gathers = true,
     .slowdown = 0.4,  // as of fsdp, carried over
     .attention = cost_models::AttentionClass::kFlash2,
-    .fp16_traffic = torchtitan_compile_stack_cc::kTraffic,
-    .bf16_traffic = torchtitan_compile_stack_cc::kTraffic,
+    .fp16_traffic = kTorchtitanCompiledTraffic,
+    .bf16_traffic = kTorchtitanCompiledTraffic,
 };
 
 }  // namespace orrery::tools

@@ -1,0 +1,19 @@
+#ifndef ORRERY_SUPPORT_THREADS_H_
+#define ORRERY_SUPPORT_THREADS_H_
+
+#include <cstddef>
+#include <functional>
+
+namespace orrery {
+
+/// Runs `work` on this thread and on up to `more` others: on as many as can be started. Returns
+/// when all have ended.
+void RunOnThreads(const std::function<void()>& work, size_t more);
+
+/// work(0) to work(count - 1), each once, on at most so many threads, this one among them: in no
+/// order, so that what they leave must not depend on it.
+void ForEachOnThreads(size_t count, size_t threads, const std::function<void(size_t)>& work);
+
+}  // namespace orrery
+
+#endif  // ORRERY_SUPPORT_THREADS_H_

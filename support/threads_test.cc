@@ -1,0 +1,32 @@
+#include "support/threads.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+namespace orrery {
+namespace threads_test_cc {
+namespace {
+
+TEST(Threads, RunTheWorkOnceEach) {
+  std::atomic<int> runs = 0;
+  RunOnThreads([&] { ++runs; }, 3);
+  EXPECT_EQ(runs, 4);
+  RunOnThreads([&] { ++runs; }, 0);
+  EXPECT_EQ(runs, 5);
+}
+
+TEST(Threads, DoEachPieceOnce) {
+  for (const size_t count : {0, 1, 2, 100}) {
+    for (const size_t threads : {0, 1, 3, 200}) {
+      std::vector<std::atomic<int>> done(count);
+      ForEachOnThreads(count, threads, [&](size_t i) { ++done[i]; });
+      for (const std::atomic<int>& times : done) EXPECT_EQ(times, 1) << count << " " << threads;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace threads_test_cc
+}  // namespace orrery
