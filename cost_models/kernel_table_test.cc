@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 #include <utility>
@@ -111,7 +112,8 @@ TEST(MeasuredKernel, IsOfDevicesWhoseNamesBeginSo) {
 }
 
 TEST(ReadKernelTable, TakesOnlyWhatIsAskedFor) {
-  const std::string path = testing::TempDir() + "/kernel_table_test.csv";
+  const std::string path =
+      absl::StrCat(testing::TempDir(), "/kernel_table_test_", getpid(), ".csv");
   ASSERT_TRUE(WriteFile(path,
                         "op,dtype,shape,layout,seconds,device\n"
                         "matmul,bf16,8x8x8,TN,1e-6,h100-80gb\n"

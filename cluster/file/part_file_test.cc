@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -17,8 +18,9 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
+// Of this process: tests run side by side.
 std::string FileOf(const std::string& name, const std::string& text) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/", name);
+  const std::string path = absl::StrCat(testing::TempDir(), "/part_", getpid(), "_", name);
   EXPECT_TRUE(WriteFile(path, text).ok());
   return path;
 }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 
 std::string FolderOf(const std::string& name,
                      const std::vector<std::pair<std::string, std::string>>& files) {
-  const std::string folder = absl::StrCat(testing::TempDir(), "/figures_", name);
+  const std::string folder = absl::StrCat(testing::TempDir(), "/figures_", getpid(), "_", name);
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   for (const auto& [file, text] : files) {
