@@ -18,8 +18,8 @@ TEST(Threads, RunTheWorkOnceEach) {
 }
 
 TEST(Threads, DoEachPieceOnce) {
-  for (const size_t count : {0, 1, 2, 100}) {
-    for (const size_t threads : {0, 1, 3, 200}) {
+  for (const size_t count : std::initializer_list<size_t>{0, 1, 2, 100}) {
+    for (const size_t threads : std::initializer_list<size_t>{0, 1, 3, 200}) {
       std::vector<std::atomic<int>> done(count);
       ForEachOnThreads(count, threads, [&](size_t i) { ++done[i]; });
       for (const std::atomic<int>& times : done) EXPECT_EQ(times, 1) << count << " " << threads;
