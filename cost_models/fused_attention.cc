@@ -83,4 +83,10 @@ AttentionInParts AttentionInPartsOf(const OpView& op) {
           .dtype = op.operands[0]->dtype};
 }
 
+int LaunchesOf(const OpView& op) {
+  const ir::OpInfo& info = ir::GetOpInfo(op.kind);
+  if (info.op_class == ir::OpClass::kView) return 0;
+  return IsAttentionInParts(op) ? KernelsOf(AttentionInPartsOf(op)) : info.kernels;
+}
+
 }  // namespace orrery::cost_models

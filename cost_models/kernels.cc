@@ -46,8 +46,7 @@ class Kernels final : public OverLinks {
     if (info.op_class == ir::OpClass::kView) return Duration(0);
     ORRERY_CHECK(info.op_class == ir::OpClass::kCompute || info.op_class == ir::OpClass::kOptimizer)
         << info.name << " is no kernel";
-    const int kernels = IsAttentionInParts(op) ? KernelsOf(AttentionInPartsOf(op)) : info.kernels;
-    return WorkOf(op, info, device) + Start(device) * (kernels + OtherPasses(op));
+    return WorkOf(op, info, device) + Start(device) * (LaunchesOf(op) + OtherPasses(op));
   }
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,

@@ -26,11 +26,24 @@ Products ProductsOf(const AttentionInParts& a) {
           {{.batch = batch, .m = k, .n = a.width, .k = q}, /*along_k=*/false}};
 }
 
+// Megatron's fused softmax takes four rows of scores a block, of one position in four heads
+// (fused_softmax.py, is_kernel_available). Of other numbers PyTorch's kernels work in fp32.
+bool FusesSoftmax(const AttentionInParts& a) {
+  return (a.batch * a.heads) % 4 == 0 && a.queries % 4 == 0;
+}
+
+// Forward: to fp32, scale, mask, softmax, to 16 bits; backward the same the other way round, where
+// softmax reads its result besides. The mask has a byte.
+double UnfusedBytesAScore(bool backward, double size) {
+  const double casts = size < 4 ? 2 * (size + 4) : 0, scale = 8, mask = 9, softmax = backward ? 12 : 8;
+  return casts + scale + mask + softmax;
+}
+
 // That the kernels over the scores move, a score: of `size` bytes each, and a byte of what dropout
 // has left.
 double BytesAScore(const AttentionInParts& a, double size) {
-  const double softmax = a.backward ? 2 * a.visible * size + size : a.visible * size + size;
-  return softmax + (a.dropout ? 2 * size + 1 : 0);
+  const double fused = a.backward ? 2 * a.visible * size + size : a.visible * size + size;
+  return (FusesSoftmax(a) ? fused : UnfusedBytesAScore(a.backward, size)) + (a.dropout ? 2 * size + 1 : 0);
 }
 
 }  // namespace
@@ -57,7 +70,8 @@ Duration PriceAttentionInParts(const AttentionInParts& attention, const cluster:
 }
 
 int KernelsOf(const AttentionInParts& attention) {
-  return (attention.backward ? 5 : 3) + (attention.dropout ? 1 : 0);
+  const int softmax = attention_in_parts_cc::FusesSoftmax(attention) ? 1 : 5;
+  return (attention.backward ? 4 : 2) + softmax + (attention.dropout ? 1 : 0);
 }
 
 }  // namespace orrery::cost_models

@@ -11,7 +11,8 @@
 namespace orrery::cost_models {
 
 /// Attention as products of matrices and kernels that go over the scores, on one rank, as Megatron
-/// has it: scale, mask and softmax are one kernel, dropout is another.
+/// has it: scale, mask and softmax are one kernel where heads and queries come in fours, else five;
+/// dropout is another.
 struct AttentionInParts {
   int64_t batch = 1, heads = 1, queries = 1, keys = 1;
   int64_t width = 1, value_width = 1;  // of a head

@@ -54,6 +54,24 @@ TEST(AttentionInParts, IsItsProductsAndWhatGoesOverScores) {
               1e-8);
 }
 
+// Two heads of a sample are no four rows of a block: softmax is five kernels in fp32.
+TEST(AttentionInParts, FusesSoftmaxOfHeadsInFours) {
+  const double rate =
+      static_cast<double>(A100().memory_bandwidth.bytes_per_second()) * Rates().half.memory;
+  for (const auto& [backward, bytes] : {std::pair(false, 37 - 3), {true, 41 - 4}}) {
+    AttentionInParts fours = kOf22B, twos = kOf22B;
+    fours.backward = twos.backward = backward;
+    fours.batch = twos.batch = 1;
+    fours.heads = 4;
+    twos.heads = 2;
+    AttentionInParts pair = fours;  // as many products as of twos
+    pair.batch = 2;
+    EXPECT_EQ(KernelsOf(pair), KernelsOf(fours));
+    EXPECT_EQ(KernelsOf(twos), KernelsOf(fours) + 4);
+    EXPECT_GT(SecondsOf(twos), SecondsOf(fours) / 2 + 2.0 * 2048 * 2048 * bytes / rate * 0.99);
+  }
+}
+
 TEST(AttentionInParts, OfWidthsThatAreNoMultipleOfEightIsSlow) {
   AttentionInParts aligned = kOf22B, unaligned = kOf22B;
   aligned.width = aligned.value_width = 112;

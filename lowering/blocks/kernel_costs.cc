@@ -1,5 +1,6 @@
 #include "lowering/blocks/kernel_costs.h"
 
+#include "cost_models/fused_attention.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 
@@ -36,12 +37,11 @@ KernelCosts::Cost KernelCosts::Of(OpId op) {
   const Cost* const known = known_.Find(function_, op);
   if (known != nullptr) return *known;
   const cost_models::OpView view = View(op);
-  const ir::OpInfo& info = function_.info(op);
   return known_.Put(function_, op,
                     {.duration = context_.cost_model.Compute(view, *context_.device),
                      .flops = cost_models::FlopsOf(view),
                      .bytes = cost_models::BytesMovedBy(view),
-                     .launches = info.op_class == ir::OpClass::kView ? 0.0 : info.kernels,
+                     .launches = static_cast<double>(cost_models::LaunchesOf(view)),
                      .sources = context_.cost_model.SourcesOf(view, *context_.device)});
 }
 

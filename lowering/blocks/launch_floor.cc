@@ -1,6 +1,7 @@
 #include "lowering/blocks/launch_floor.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/check.h"
 
@@ -29,11 +30,26 @@ void KeepToLaunches(std::span<const double> launches, const OtherLaunches& other
   }
 }
 
+void WaitForLaunches(std::span<const double> launches, const OtherLaunches& others, Duration launch,
+                     std::span<TemplateTask> tasks) {
+  ORRERY_CHECK(launches.size() == tasks.size()) << "launches of other kernels";
+  double rest = others.count;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (launches[i] <= 0) continue;
+    const double count = launches[i] + std::exchange(rest, 0);
+    const auto picoseconds = static_cast<double>(launch.picoseconds());
+    tasks[i].duration += Duration(static_cast<int64_t>(count * picoseconds));
+  }
+}
+
 void WaitForTheHost(const TemplateContext& context, std::span<const double> launches,
                     const OtherLaunches& others, std::span<TemplateTask> tasks) {
   const bool updates = context.phase == simulator::Phase::kUpdate;
   const Duration launch = context.kernels.launch;
-  if (launch > Duration(0) && !updates) KeepToLaunches(launches, others, launch, tasks);
+  if (launch > Duration(0) && !updates) {
+    const auto keep = context.kernels.waits_for_kernels ? WaitForLaunches : KeepToLaunches;
+    keep(launches, others, launch, tasks);
+  }
   const auto first = std::ranges::find_if(tasks, IsKernel);
   const bool prepares = context.phase == simulator::Phase::kForward && first != tasks.end();
   if (prepares) first->duration += context.kernels.prepare;

@@ -21,6 +21,11 @@ struct OtherLaunches {
 void KeepToLaunches(std::span<const double> launches, const OtherLaunches& others, Duration launch,
                     std::span<TemplateTask> tasks);
 
+/// The host waits for each kernel before it launches another: kernels take their launches besides,
+/// and the first kernel those of `others`.
+void WaitForLaunches(std::span<const double> launches, const OtherLaunches& others, Duration launch,
+                     std::span<TemplateTask> tasks);
+
 /// What the host has to do for a phase: launches, as above, but of updates; and before a forward
 /// the first kernel waits while it prepares a microbatch.
 void WaitForTheHost(const TemplateContext& context, std::span<const double> launches,

@@ -51,6 +51,17 @@ TEST(KeepToLaunches, HidesLaunchesUnderCollectives) {
   EXPECT_EQ(Kept(durations, {1, 1}, {.count = 3, .duration = Microseconds(42)}), durations);
 }
 
+TEST(WaitForLaunches, AddsEachToWhatIsLaunched) {
+  std::vector<TemplateTask> tasks(3);
+  tasks[1].duration = Microseconds(100);
+  tasks[2].duration = Microseconds(1);
+  WaitForLaunches(std::vector<double>{0, 1, 2}, {.count = 3, .duration = Microseconds(1000)},
+                  Microseconds(10), tasks);
+  EXPECT_EQ(tasks[0].duration, Duration(0));
+  EXPECT_EQ(tasks[1].duration, Microseconds(140));
+  EXPECT_EQ(tasks[2].duration, Microseconds(21));
+}
+
 // What is no kernel stays as long as it is.
 TEST(KeepToLaunches, LeavesWhatIsNotLaunched) {
   const std::vector<Duration> kept = Kept({Duration(0), Microseconds(1)}, {0, 2});

@@ -58,6 +58,9 @@ struct StackKernels {
   /// How long the host takes to launch a kernel of forward or backward: these take no less than all
   /// their launches (lowering/blocks/launch_floor.h).
   Duration launch = Duration(0);
+  /// The host launches nothing before what it launched has ended (CUDA_LAUNCH_BLOCKING=1): every
+  /// launch of forward and backward is time of the device.
+  bool waits_for_kernels = false;
   /// What a collective takes besides, between the kernels of a step: streams wait for each other,
   /// and ranks for the last of them.
   Duration collective = Duration(0);

@@ -63,6 +63,7 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
       .bucket_parameters_a_rank = stack.bucket_parameters_a_rank,
       .slowdown = stack.slowdown,
       .launch = Duration::FromSeconds(stack.launch_us * 1e-6),
+      .waits_for_kernels = stack.waits_for_kernels,
       .collective = Duration::FromSeconds(stack.collective_us * 1e-6),
       .prepare = Duration::FromSeconds(stack.prepare_us * 1e-6),
       .choice = {.attention = stack.attention, .extra = software_stack_cc::TrafficOf(stack, use)}};

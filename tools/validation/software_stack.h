@@ -48,10 +48,11 @@ struct SoftwareStack {
   bool reduces_after_backward = false;     // StackKernels::reduces_after_backward
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
   double slowdown = 0;                                          // StackKernels::slowdown
-  double launch_us = 0;      // of the host, a kernel: StackKernels::launch
-  double collective_us = 0;  // a collective: StackKernels::collective
-  double prepare_us = 0;     // of the host, a microbatch: StackKernels::prepare
-  bool cuda_graphs = false;  // StackKernels::graphs, and no launches of the host
+  double launch_us = 0;            // of the host, a kernel: StackKernels::launch
+  bool waits_for_kernels = false;  // StackKernels::waits_for_kernels
+  double collective_us = 0;        // a collective: StackKernels::collective
+  double prepare_us = 0;           // of the host, a microbatch: StackKernels::prepare
+  bool cuda_graphs = false;        // StackKernels::graphs, and no launches of the host
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
   /// That kernels move besides what ops must, by the type of parameters.
   cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};

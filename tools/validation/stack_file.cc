@@ -40,6 +40,7 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"reduces_after_backward", &SoftwareStack::reduces_after_backward},
     {"pipelines_products", &SoftwareStack::pipelines_products},
     {"gathers_ahead", &SoftwareStack::gathers_ahead},
+    {"waits_for_kernels", &SoftwareStack::waits_for_kernels},
     {"bucket_parameters", &SoftwareStack::bucket_parameters},
     {"bucket_parameters_a_rank", &SoftwareStack::bucket_parameters_a_rank, 1e9},
     {"slowdown", &SoftwareStack::slowdown, 0.99},

@@ -40,7 +40,8 @@ std::string StackOf(const MeasuredStep& step) {
       {"distir", "ideal"},
       {"sc21", "megatron-2021"},
       {"automodel", "nemo"},
-      {"bloom", "deepspeed"},
+      {"mtnlg", "deepspeed"},
+      {"bloom", "deepspeed-blocking"},
       {"foundry", "fsdp"},
       {"nemo", "nemo"},
       {"vtrain", "megatron-deepspeed"},
@@ -59,6 +60,8 @@ std::string StackOf(const MeasuredStep& step) {
 }
 
 // Eager or compiled.
+bool IsDeepspeed(absl::string_view stack) { return absl::StartsWith(stack, "deepspeed"); }
+
 bool IsTorchtitan(absl::string_view stack) { return absl::StartsWith(stack, "torchtitan"); }
 
 // Vocabularies that sources leave out: GPT-2's, padded as Megatron pads it; and BLOOM's "about
@@ -102,11 +105,26 @@ std::string AdaptersOf(const MeasuredStep& step) {
                       ",lora_targets=", all ? "all" : "qkv");
 }
 
+// Where a source leaves them out: those nearest to 128 wide that tensor-parallel ranks share
+// evenly, of widths that are multiples of 8.
+int64_t HeadsOf(const MeasuredStep::Model& model, int64_t tp) {
+  if (model.heads > 0) return model.heads;
+  const int64_t wanted = std::max<int64_t>(1, model.hidden / 128);
+  const auto fits = [&](int64_t heads) {
+    return heads % tp == 0 && model.hidden % (8 * heads) == 0;
+  };
+  for (int64_t off = 0; off < wanted; ++off) {
+    if (fits(wanted - off)) return wanted - off;
+    if (fits(wanted + off)) return wanted + off;
+  }
+  return wanted;
+}
+
 // Models of these sources are Megatron's GPT, with its dropout, or Llamas.
 std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp) {
   const MeasuredStep::Model& m = step.model;
   if (IsMlp(step)) return absl::StrCat("mlp:layers=", m.layers, ",dim=", m.hidden);
-  const int64_t heads = m.heads > 0 ? m.heads : std::max<int64_t>(1, m.hidden / 128);
+  const int64_t heads = HeadsOf(m, tp);
   const bool split = IsTorchtitan(setup.stack);  // the vocabulary is not padded
   std::string text =
       absl::StrCat("gpt:layers=", m.layers, ",hidden=", m.hidden, ",heads=", heads, ",seq=", m.seq,
@@ -204,9 +222,18 @@ absl::Status SetTensorParallelism(const MeasuredStep& step, absl::string_view st
 
 // Sources that print it give the first and the last stage a layer less, for embedding and loss;
 // others who need to do so do not divide evenly otherwise.
-void SetStages(const MeasuredStep& step, int64_t stages, transforms::ParallelPlan& plan) {
+void SetStages(const MeasuredStep& step, absl::string_view stack, int64_t stages,
+               transforms::ParallelPlan& plan) {
   const int64_t layers = step.model.layers, most = (layers + 2) / stages;
   if (stages == 1) return;
+  const bool even = layers % stages == 0 || (layers + 2) % stages == 0;
+  const int64_t each = (layers - 1) / stages + 1, last = layers - each * (stages - 1);
+  if (IsDeepspeed(stack) && !even && last > 0) {
+    // DeepSpeed's partition_balanced fills one stage after the other.
+    plan.layers_per_stage.assign(static_cast<size_t>(stages), each);
+    plan.layers_per_stage.back() = last;
+    return;
+  }
   if (stages == 2 || layers % stages == 0 || (layers + 2) % stages != 0) {
     plan.stages_by = transforms::StagesBy::kLayers;
   } else if (most == 1) {
@@ -292,7 +319,7 @@ std::string OverheadOf(const MeasuredStep& step, absl::string_view stack) {
       break;
   }
   // CUDA 11.4; and DeepSpeed's bucket of 5e8 gradients of 16 bits.
-  return stack == "deepspeed" ? "usual,framework=2GiB,fragmentation=0.12" : "usual";
+  return IsDeepspeed(stack) ? "usual,framework=2GiB,fragmentation=0.12" : "usual";
 }
 
 }  // namespace
@@ -326,7 +353,7 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   }
   flags.memory_limit = "none";
   flags.memory_overhead = step_setup_cc::OverheadOf(step, setup.stack);
-  step_setup_cc::SetStages(step, c.pp * std::max<int64_t>(1, c.chunks), c);
+  step_setup_cc::SetStages(step, setup.stack, c.pp * std::max<int64_t>(1, c.chunks), c);
   return setup;
 }
 
