@@ -30,6 +30,12 @@ struct StackKernels {
   /// Nothing is computed on a rank while it sends to another stage: such sends are on the stream
   /// of kernels (Megatron's and DeepSpeed's pipelines of 2021 to 2023).
   bool waits_for_sends = false;
+  /// A token goes once to each node that has experts of it, from where it goes on to them, and once
+  /// to each rank where all are in one node (DeepEP, HybridEP); else once to each expert.
+  bool sends_tokens_once = false;
+  /// What goes to experts on other ranks and back is under way while kernels of another microbatch
+  /// run, so that none waits for it (Megatron's overlap_moe_expert_parallel_comm).
+  bool overlaps_experts = false;
   /// What goes to another stage is sent once by all tensor-parallel ranks together, the part of
   /// each, and gathered there (transforms/stages/scattered_sends.h).
   bool scatters_sends = false;

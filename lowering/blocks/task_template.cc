@@ -10,6 +10,7 @@
 #include "lowering/blocks/block_buffers.h"
 #include "lowering/blocks/collective_stream.h"
 #include "lowering/blocks/earlier_rows.h"
+#include "lowering/blocks/expert_exchange.h"
 #include "lowering/blocks/fused_kernels.h"
 #include "lowering/blocks/gradient_reduction.h"
 #include "lowering/blocks/host_work.h"
@@ -81,6 +82,7 @@ class PhaseLowering {
     if (context_.kernels.pipelines_products && !context_.blocking) {
       PipelineProducts(function_, template_, program_);
     }
+    if (context_.kernels.overlaps_experts) OverlapExchanges(function_, template_);
     if (template_.tasks.empty()) template_.memory.clear();  // there is no time at which to count it
     FormUnits(context_.blocking, context_.gathered_at_once, template_, program_);
     return std::move(template_);
@@ -323,6 +325,7 @@ class PhaseLowering {
     const std::string axes = function_.mesh().Names(row.group);
     row.stream = StreamOfCollective(axes, context_);
     if (context_.phase == simulator::Phase::kUpdate) ReduceAsSoftwareDoes(context_.kernels, row);
+    SendTokensOnce(function_, op, context_, row);
     const std::string kind =
         absl::StrCat(cost_models::GetCollectiveKind(row.collective).name, " ", axes);
     row.label = AddLabel(

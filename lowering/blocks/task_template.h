@@ -155,6 +155,9 @@ struct TemplateContext {
   Bytes gathered_at_once = {};  // of a unit, at most; 0: all of it
   /// How long a collective takes when it is alone; asked where launches take time.
   std::function<Duration(const TemplateTask&)> collective_time = {};
+  /// Among how many places that communicate with each other the ranks of a group along axes are:
+  /// nodes, or ranks where all are of one node. None: unknown.
+  std::function<int64_t(const ir::AxisList&)> places = {};
   /// Where this is the first part of a backward, the second: what both take of forward stays for
   /// it.
   const transforms::StageFunction* weights = nullptr;

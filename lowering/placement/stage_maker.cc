@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "cost_models/collectives/choice.h"
 #include "ir/op_kind.h"
 #include "lowering/blocks/buckets.h"
 #include "lowering/blocks/host_work.h"
@@ -119,13 +120,28 @@ bool StageMaker::CopyFromEarlier(int32_t s) {
   return true;
 }
 
-// Of the first group: an estimate, before it is known what shares links with what.
-Duration StageMaker::TimeAlone(int32_t s, const TemplateTask& task) {
+// Of the first group of a stage along the axes.
+std::vector<cluster::DeviceId> StageMaker::FirstGroup(int32_t s, const ir::AxisList& axes) {
   std::vector<cluster::DeviceId> devices;
-  for (const int32_t position : pricing_.GroupsOf(task.group).front()) {
+  for (const int32_t position : pricing_.GroupsOf(axes).front()) {
     const int32_t rank = geometry_.ranks_of_stage(s)[static_cast<size_t>(position)];
     devices.push_back(geometry_.device(rank));
   }
+  return devices;
+}
+
+int64_t StageMaker::PlacesOf(int32_t s, const ir::AxisList& axes) {
+  const std::vector<cluster::DeviceId> devices = FirstGroup(s, axes);
+  if (devices.size() < 2) return 1;
+  const cost_models::CollectiveCall call =
+      cost_models::MakeCall({.kind = cost_models::CollectiveKind::kAllToAll, .group = devices},
+                            input_.cluster.topology);
+  return call.ranks_a_node == call.ranks ? call.ranks : call.ranks / call.ranks_a_node;
+}
+
+// An estimate, before it is known what shares links with what.
+Duration StageMaker::TimeAlone(int32_t s, const TemplateTask& task) {
+  const std::vector<cluster::DeviceId> devices = FirstGroup(s, task.group);
   if (devices.size() < 2) return Duration(0);
   return input_.cost_model.Collective(task.collective, task.bytes, devices,
                                       input_.cluster.topology);
@@ -143,6 +159,10 @@ void StageMaker::MakeStage(int32_t s) {
       .update = parts.weights.function.order().empty() ? nullptr : &parts.update,
       .stack_memory = input_.options.stack_memory,
       .kernels = input_.options.kernels};
+  if (SeesOne(s)) context.kernels.overlaps_experts = false;
+  if (context.kernels.sends_tokens_once) {
+    context.places = [this, s](const ir::AxisList& axes) { return PlacesOf(s, axes); };
+  }
   if (context.kernels.launch > Duration(0)) {
     context.collective_time = [this, s](const TemplateTask& task) { return TimeAlone(s, task); };
   }

@@ -43,6 +43,8 @@ class StageMaker {
   int32_t FindAlike(int32_t s) const;
   bool CopyFromEarlier(int32_t s);
   void MakeStage(int32_t s);
+  std::vector<cluster::DeviceId> FirstGroup(int32_t s, const ir::AxisList& axes);
+  int64_t PlacesOf(int32_t s, const ir::AxisList& axes);
   Duration TimeAlone(int32_t s, const TemplateTask& task);
   void MakeSlices(TemplateContext context, Stage& stage);
   bool CanFold();

@@ -226,6 +226,9 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   if (!absl::SimpleAtoi(Text(Field(row, "options"), "lora_rank"), &step.lora_rank)) {
     step.lora_rank = 0;
   }
+  const Json& options = Field(row, "options");
+  step.options = absl::AsciiStrToLower(options.is_string() ? Text(row, "options") : options.dump());
+  step.overlap = absl::AsciiStrToLower(Text(row, "overlap"));
   step.graphs = HasOption(row, "CUDA graphs");
   step.attention_in_8_bits = HasOption(row, "fp8 attention");
   step.kept = KeptOf(Field(row, "options"));

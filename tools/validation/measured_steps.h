@@ -48,7 +48,8 @@ struct MeasuredStep {
   std::string schedule, recompute, precision, task;
   int64_t lora_rank = 0;  // of adapters
   std::string lora_targets;
-  std::string flags;  // of the software, as "torch.compile"
+  std::string flags;             // of the software, as "torch.compile"
+  std::string options, overlap;  // of the software, too, in words and small letters
   bool attention_in_8_bits = false;
   bool graphs = false;  // forward and backward as CUDA graphs
   /// Of a recomputation that lists what it keeps (MaxText's "custom"), by names: where, "device" or

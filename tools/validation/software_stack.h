@@ -45,6 +45,8 @@ struct SoftwareStack {
   bool gathers_ahead = false;              // StackKernels::gathers_ahead
   bool copies_gathers = false;             // StackKernels::copies_gathers
   bool scatters_sends = false;             // StackKernels::scatters_sends
+  bool sends_tokens_once = false;          // StackKernels::sends_tokens_once
+  bool overlaps_experts = false;           // StackKernels::overlaps_experts
   bool reduces_after_backward = false;     // StackKernels::reduces_after_backward
   int64_t bucket_parameters = 0, bucket_parameters_a_rank = 0;  // likewise
   double slowdown = 0;                                          // StackKernels::slowdown

@@ -37,6 +37,8 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"waits_for_sends", &SoftwareStack::waits_for_sends},
     {"copies_gathers", &SoftwareStack::copies_gathers},
     {"scatters_sends", &SoftwareStack::scatters_sends},
+    {"sends_tokens_once", &SoftwareStack::sends_tokens_once},
+    {"overlaps_experts", &SoftwareStack::overlaps_experts},
     {"reduces_after_backward", &SoftwareStack::reduces_after_backward},
     {"pipelines_products", &SoftwareStack::pipelines_products},
     {"gathers_ahead", &SoftwareStack::gathers_ahead},

@@ -14,6 +14,7 @@
 #include "support/status.h"
 #include "tools/validation/row_cluster.h"
 #include "tools/validation/row_recompute.h"
+#include "tools/validation/row_stages.h"
 #include "tools/validation/software_stack.h"
 #include "transforms/plan/axis.h"
 #include "transforms/schedules/schedule.h"
@@ -220,39 +221,6 @@ absl::Status SetTensorParallelism(const MeasuredStep& step, absl::string_view st
   return absl::OkStatus();
 }
 
-// Sources that print it give the first and the last stage a layer less, for embedding and loss;
-// others who need to do so do not divide evenly otherwise.
-void SetStages(const MeasuredStep& step, absl::string_view stack, int64_t stages,
-               transforms::ParallelPlan& plan) {
-  const int64_t layers = step.model.layers, most = (layers + 2) / stages;
-  if (stages == 1) return;
-  const bool even = layers % stages == 0 || (layers + 2) % stages == 0;
-  const int64_t each = (layers - 1) / stages + 1, last = layers - each * (stages - 1);
-  if (IsDeepspeed(stack) && !even && last > 0) {
-    // DeepSpeed's partition_balanced fills one stage after the other.
-    plan.layers_per_stage.assign(static_cast<size_t>(stages), each);
-    plan.layers_per_stage.back() = last;
-    return;
-  }
-  if (stages == 2 || layers % stages == 0 || (layers + 2) % stages != 0) {
-    plan.stages_by = transforms::StagesBy::kLayers;
-  } else if (most == 1) {
-    plan.split_at = "^(h\\.[0-9]+\\.ln_1|ln_f)$";  // embedding and loss by themselves
-  } else {
-    plan.layers_per_stage.assign(static_cast<size_t>(stages), most);
-    --plan.layers_per_stage.front();
-    --plan.layers_per_stage.back();
-  }
-}
-
-// As many as there may be with as many layers each, or a layer less in the first and the last.
-int64_t MostChunks(const MeasuredStep& step, int64_t pp) {
-  const int64_t layers = step.model.layers;
-  int64_t chunks = (layers + 2) / pp;
-  while (chunks > 2 && layers % (pp * chunks) != 0 && (layers + 2) % (pp * chunks) != 0) --chunks;
-  return std::max<int64_t>(2, chunks);
-}
-
 absl::Status CheckRow(const MeasuredStep& step) {
   const MeasuredStep::Model& m = step.model;
   if (HasAdapters(step) && m.experts > 0) {
@@ -330,16 +298,19 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   StepSetup setup;
   setup.stack = step_setup_cc::StackOf(step);
   setup.graphs = step.graphs;
+  setup.mixture = MixtureRecipeOf(step);
   setup.attention_in_8_bits = step.attention_in_8_bits;
   ORRERY_RETURN_IF_ERROR(step_setup_cc::SetSharding(step, setup.plan));
   transforms::ParallelPlan& c = setup.plan;
   ORRERY_ASSIGN_OR_RETURN(c.schedule, step_setup_cc::ScheduleOf(step, c.pp));
-  ORRERY_RETURN_IF_ERROR(SetRecompute(step, c));
+  MeasuredStep recomputed = step;
+  if (step.recompute.empty()) recomputed.recompute = std::string(setup.mixture.recomputed);
+  ORRERY_RETURN_IF_ERROR(SetRecompute(recomputed, c));
   if (c.schedule.name() == "interleaved") {
     const bool said = step.chunks > 1;
     c.chunks = said                                       ? step.chunks
                : step_setup_cc::IsTorchtitan(setup.stack) ? 2
-                                                          : step_setup_cc::MostChunks(step, c.pp);
+                                                          : MostChunks(step, c.pp);
   }
   ModelFlags& flags = setup.flags;
   flags.model = step_setup_cc::ModelOf(step, setup, c.hp);
@@ -353,7 +324,7 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   }
   flags.memory_limit = "none";
   flags.memory_overhead = step_setup_cc::OverheadOf(step, setup.stack);
-  step_setup_cc::SetStages(step, setup.stack, c.pp * std::max<int64_t>(1, c.chunks), c);
+  SetStages(step, setup.stack, c.pp * std::max<int64_t>(1, c.chunks), c);
   return setup;
 }
 
@@ -367,6 +338,8 @@ absl::Status Predict(const StepSetup& setup, const FittedFigures& figures,
   Apply(figures, setting.cluster);
   SetStack(stack, StackUseOf(setting.step), setting.lowering);
   if (setup.graphs) CaptureGraphs(setting.lowering);
+  setting.lowering.kernels.sends_tokens_once |= setup.mixture.sends_tokens_once;
+  setting.lowering.kernels.overlaps_experts |= setup.mixture.overlaps_experts;
   if (setup.attention_in_8_bits) {
     setting.lowering.kernels.choice.attention = cost_models::AttentionClass::kCudnn8;
   }

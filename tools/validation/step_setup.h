@@ -6,6 +6,7 @@
 #include "tools/flags.h"
 #include "tools/validation/fitted_figures.h"
 #include "tools/validation/measured_steps.h"
+#include "tools/validation/mixture_recipe.h"
 #include "tools/validation/step_errors.h"
 #include "transforms/plan/parallel_plan.h"
 
@@ -18,6 +19,7 @@ struct StepSetup {
   transforms::ParallelPlan plan;
   std::string stack;    // the software that ran it: "megatron", "deepspeed", "torchtitan"
   bool graphs = false;  // forward and backward as captured graphs
+  MixtureRecipe mixture;
   bool attention_in_8_bits = false;  // cuDNN\'s of fp8
 };
 

@@ -116,6 +116,7 @@ class AutoSharder {
     std::optional<TensorSplits> splits;
     IdTable<ir::ValueId, char> never_whole;
     bool weights_stay = false;
+    bool tokens_stay = false;
   };
   struct Solved {
     std::unique_ptr<ShardingChoices> choices;
@@ -145,6 +146,7 @@ class AutoSharder {
     Wanted wanted;
     if (name == "ep") wanted.never_whole = PinExperts(problem, pins);
     wanted.weights_stay = options_.pattern.has_value();
+    wanted.tokens_stay = options_.pattern.has_value() && name == "ep";
     if (!options_.pattern.has_value() || name != "hp") {
       // Experts are what ep is for; within a limit of memory, it may split other weights, too.
       const bool experts_alone = name == "ep" && options_.memory_limit == Bytes(0);
@@ -181,6 +183,7 @@ class AutoSharder {
     solved.choices = std::make_unique<ShardingChoices>(problem, shared.nodes, ways, variant.pins);
     const ChoiceRules rules = {
         .weights_stay = wanted.weights_stay,
+        .tokens_stay = wanted.tokens_stay,
         .pattern = wanted.splits.has_value() ? &*wanted.splits : nullptr,
         .opens_whole = variant.opens_whole,
         .never_whole = wanted.never_whole.empty() ? nullptr : &wanted.never_whole};

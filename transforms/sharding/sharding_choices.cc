@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/batch.h"
 #include "ir/op_info.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 
 namespace orrery::transforms {
@@ -35,6 +36,7 @@ absl::Status ShardingChoices::Make(const ChoiceRules& rules) {
       return SplitsSamples(node, strategy) || LeavesWeightsWhole(node, strategy);
     });
     if (rules.weights_stay) KeepWeights(node, allowed);
+    if (rules.tokens_stay) KeepTokens(node, allowed);
     if (rules.pattern != nullptr) KeepPattern(node, rules, allowed);
     std::vector<ShardingChoice>& choices = choices_.emplace_back();
     for (const size_t number : allowed) {
@@ -60,6 +62,23 @@ void ShardingChoices::KeepSplit(const ShardingNode& node, const IdTable<ValueId,
 void ShardingChoices::KeepWeights(const ShardingNode& node, std::vector<size_t>& allowed) const {
   const auto moves = [&](size_t s) { return MovesWeights(node, (*node.strategies)[s]); };
   if (!std::ranges::all_of(allowed, moves)) std::erase_if(allowed, moves);
+}
+
+// Leaves of the strategies of what fills slots [experts, batch, capacity, width] and empties them
+// those that split the batch, where there are any.
+void ShardingChoices::KeepTokens(const ShardingNode& node, std::vector<size_t>& allowed) const {
+  if (node.is_group || node.values.empty()) return;
+  const ir::Function& function = problem_.function;
+  const OpId op = function.producer(node.values[0]);
+  const ir::OpKind kind = function.kind(op);
+  const bool fills = kind == ir::OpKind::kDispatch;
+  if (!fills && kind != ir::OpKind::kCombine && kind != ir::OpKind::kCombineGrad) return;
+  const auto stays = [&](size_t s) {
+    const OpStrategy& strategy = (*node.strategies)[s];
+    constexpr AxisLayout kByBatch = 1;
+    return (fills ? strategy.results[0] : strategy.operands[0]) == kByBatch;
+  };
+  if (std::ranges::any_of(allowed, stays)) std::erase_if(allowed, std::not_fn(stays));
 }
 
 // Takes what is not of the pattern from the strategies of an op, where something is left.

@@ -41,6 +41,9 @@ struct ShardingChoice {
 struct ChoiceRules {
   /// Matrix products take weights as they are pinned, where they can.
   bool weights_stay = false;
+  /// Rows of tokens are made and read where the tokens are, and go to experts and back from there,
+  /// where they can: no rank takes the tokens of others in, to pick those of its experts.
+  bool tokens_stay = false;
   /// Of a pattern: what its ops make is split as it has it, and nothing else is. Where no strategy
   /// does that, and of what it leaves open, all may be. Null: there is none.
   const TensorSplits* pattern = nullptr;
@@ -100,6 +103,7 @@ class ShardingChoices {
   void KeepSplit(const ShardingNode& node, const IdTable<ir::ValueId, char>& never_whole,
                  std::vector<size_t>& allowed) const;
   void KeepWeights(const ShardingNode& node, std::vector<size_t>& allowed) const;
+  void KeepTokens(const ShardingNode& node, std::vector<size_t>& allowed) const;
   void KeepPattern(const ShardingNode& node, const ChoiceRules& rules,
                    std::vector<size_t>& allowed) const;
   bool MovesWeights(const ShardingNode& node, const OpStrategy& strategy) const;
