@@ -60,8 +60,9 @@ TEST(CompiledStack, IsOneOfThem) {
               stack->name == "torchtitan" || stack->name == "torchtitan-compile")
         << stack->name;
     EXPECT_EQ(options.kernels.gathers_ahead, stack->name == "nemo") << stack->name;
-    EXPECT_EQ(options.kernels.launch > Duration(0), stack->name == "megatron-deepspeed")
-        << stack->name;
+    const bool slow = stack->name == "megatron-deepspeed" || stack->name == "deepspeed";
+    EXPECT_EQ(options.kernels.launch > Duration(0), slow) << stack->name;
+    EXPECT_EQ(options.kernels.waits_for_kernels, stack->name == "deepspeed") << stack->name;
   }
   lowering::LoweringOptions options;
   EXPECT_FALSE(SetStack("abacus", {}, options).ok());

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
-
 namespace orrery::tools {
 
 void SetStages(const MeasuredStep& step, absl::string_view stack, int64_t stages,
@@ -12,7 +10,7 @@ void SetStages(const MeasuredStep& step, absl::string_view stack, int64_t stages
   if (stages == 1) return;
   const bool even = layers % stages == 0 || (layers + 2) % stages == 0;
   const int64_t each = (layers - 1) / stages + 1, last = layers - each * (stages - 1);
-  if (absl::StartsWith(stack, "deepspeed") && !even && last > 0) {
+  if (stack == "deepspeed" && !even && last > 0) {
     // DeepSpeed's partition_balanced fills one stage after the other.
     plan.layers_per_stage.assign(static_cast<size_t>(stages), each);
     plan.layers_per_stage.back() = last;

@@ -41,8 +41,7 @@ std::string StackOf(const MeasuredStep& step) {
       {"distir", "ideal"},
       {"sc21", "megatron-2021"},
       {"automodel", "nemo"},
-      {"mtnlg", "deepspeed"},
-      {"bloom", "deepspeed-blocking"},
+      {"bloom", "deepspeed"},
       {"foundry", "fsdp"},
       {"nemo", "nemo"},
       {"vtrain", "megatron-deepspeed"},
@@ -61,8 +60,6 @@ std::string StackOf(const MeasuredStep& step) {
 }
 
 // Eager or compiled.
-bool IsDeepspeed(absl::string_view stack) { return absl::StartsWith(stack, "deepspeed"); }
-
 bool IsTorchtitan(absl::string_view stack) { return absl::StartsWith(stack, "torchtitan"); }
 
 // Vocabularies that sources leave out: GPT-2's, padded as Megatron pads it; and BLOOM's "about
@@ -287,7 +284,7 @@ std::string OverheadOf(const MeasuredStep& step, absl::string_view stack) {
       break;
   }
   // CUDA 11.4; and DeepSpeed's bucket of 5e8 gradients of 16 bits.
-  return IsDeepspeed(stack) ? "usual,framework=2GiB,fragmentation=0.12" : "usual";
+  return stack == "deepspeed" ? "usual,framework=2GiB,fragmentation=0.12" : "usual";
 }
 
 }  // namespace

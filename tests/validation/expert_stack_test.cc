@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "lowering/blocks/expert_exchange.h"
+#include "tests/validation/stack_test_util.h"
+
+// What stacks make of tokens on their way to experts.
+
+namespace orrery::tools {
+namespace expert_stack_test_cc {
+namespace {
+
+using lowering::StackKernels;
+using simulator::TaskId;
+using transforms::ParallelPlan;
+
+// Each token has four of sixteen experts, two on a rank.
+constexpr char kMixture[] =
+    "gpt:layers=2,hidden=256,heads=4,seq=64,vocab=256,experts=16,topk=4,expert_ffn=256";
+
+constexpr ParallelPlan Plan(int64_t microbatches = 2) {
+  return {.ep = 8, .microbatches = microbatches, .sharding = transforms::ShardingMethod::kMegatron};
+}
+
+search::Run Played(const StackKernels& kernels, const ParallelPlan& plan,
+                   const std::string& cluster = "uniform:8@200Gbps", bool fold = true) {
+  search::Setting setting = SmallSetting(plan, "roofline", kMixture, cluster);
+  setting.lowering.kernels = kernels;
+  setting.lowering.fold = fold;
+  search::PlanPlayer player(setting, plan);
+  EXPECT_TRUE(player.Prepare().ok());
+  return player.Play({}).value();
+}
+
+// What collectives of that kind move.
+double Moved(const search::Run& run, absl::string_view kind = "all-to-all ep") {
+  double bytes = 0;
+  for (int32_t t = 0; t < run.program.task_count(); ++t) {
+    const simulator::TaskLabel label = run.program.label(run.program.label_of(TaskId(t)));
+    const bool update = label.phase == simulator::Phase::kUpdate;
+    if (!update && label.communication == kind) bytes += static_cast<double>(label.bytes.count());
+  }
+  return bytes;
+}
+
+// Megatron's pattern has tokens go where their experts are, and no rank takes those of all others.
+TEST(ExpertStack, MovesRowsOfTokensAlone) {
+  const search::Run run = Played(StackKernels(), Plan());
+  EXPECT_GT(Moved(run), 0);
+  EXPECT_LT(Moved(run, "all-gather ep"), 0.05 * Moved(run));
+}
+
+TEST(ExpertStack, SendsTokensOnceToARankOrANode) {
+  const StackKernels plain, once = {.sends_tokens_once = true};
+  const double all = Moved(Played(plain, Plan()));
+  ASSERT_GT(all, 0);
+  const double by_rank = Moved(Played(once, Plan()));
+  EXPECT_NEAR(by_rank / all, lowering::DistinctShare(4, 8), 1e-3);
+  const std::string nodes = "rails:2x4@100GB/s,nic=10GB/s";
+  const double by_node = Moved(Played(once, Plan(), nodes));
+  EXPECT_NEAR(by_node / Moved(Played(plain, Plan(), nodes)), lowering::DistinctShare(4, 2), 1e-3);
+  EXPECT_LT(Played(once, Plan(), nodes).report.step_time,
+            Played(plain, Plan(), nodes).report.step_time);
+  EXPECT_EQ(Played(once, Plan(), nodes).report.step_time,
+            Played(once, Plan(), nodes, /*fold=*/false).report.step_time);
+}
+
+TEST(ExpertStack, RunsOtherMicrobatchesWhileTokensAreUnderWay) {
+  const StackKernels plain, overlaps = {.overlaps_experts = true};
+  const search::Run before = Played(plain, Plan(4)), after = Played(overlaps, Plan(4));
+  EXPECT_LT(after.report.step_time.seconds(), 0.95 * before.report.step_time.seconds());
+  EXPECT_DOUBLE_EQ(Moved(after), Moved(before));
+  EXPECT_EQ(after.report.flops, before.report.flops);
+  EXPECT_EQ(after.report.step_time,
+            Played(overlaps, Plan(4), "uniform:8@200Gbps", /*fold=*/false).report.step_time);
+  // Of one microbatch there is no other.
+  EXPECT_EQ(Played(overlaps, Plan(1)).report.step_time, Played(plain, Plan(1)).report.step_time);
+  // Exchanges hold up each other all the same: a slow network is what the step takes.
+  const std::string slow = "uniform:8@1Gbps";
+  EXPECT_GT(Played(overlaps, Plan(4), slow).report.step_time.seconds(),
+            0.7 * Played(plain, Plan(4), slow).report.step_time.seconds());
+}
+
+}  // namespace
+}  // namespace expert_stack_test_cc
+}  // namespace orrery::tools
