@@ -27,10 +27,13 @@ OpId ReaderOf(const ir::Function& function, ValueId value) {
   return {};
 }
 
-// The op that makes, or reads, the rows of tokens, past copies in other types.
+// Copies in other types, and other shapes of the same.
+bool Passes(OpKind kind) { return kind == OpKind::kCast || kind == OpKind::kReshape; }
+
+// The op that makes, or reads, the rows of tokens.
 OpId MakerOfRows(const ir::Function& function, ValueId rows) {
   OpId maker = function.producer(rows);
-  while (maker.valid() && function.kind(maker) == OpKind::kCast) {
+  while (maker.valid() && Passes(function.kind(maker))) {
     maker = function.producer(function.operands(maker)[0]);
   }
   return maker;
@@ -38,20 +41,21 @@ OpId MakerOfRows(const ir::Function& function, ValueId rows) {
 
 OpId ReaderOfRows(const ir::Function& function, ValueId rows) {
   OpId reader = ReaderOf(function, rows);
-  while (reader.valid() && function.kind(reader) == OpKind::kCast) {
+  while (reader.valid() && Passes(function.kind(reader))) {
     reader = ReaderOf(function, function.result(reader));
   }
   return reader;
 }
 
-// Slots [experts, batch, capacity, width] over positions [batch, positions, width].
-double RowsAToken(const ir::Function& function, OpId op, const ir::Dims& slots) {
+// Rows of the exchange over positions [batch, positions, width] of the op that moves tokens.
+double RowsAToken(const ir::Function& function, OpId op, ValueId rows) {
   const ValueId tokens = function.kind(op) == OpKind::kDispatch  ? function.operands(op)[0]
                          : function.kind(op) == OpKind::kCombine ? function.result(op)
                                                                  : function.operands(op)[3];
-  const ir::Dims& dims = function.type(tokens).dims;
-  if (dims.size() != 3 || dims[1] < 1) return 0;
-  return static_cast<double>(slots[0] * slots[2]) / static_cast<double>(dims[1]);
+  const int64_t positions = ir::ElementCount(function.type(tokens).dims);
+  if (positions < 1) return 0;
+  return static_cast<double>(ir::ElementCount(function.type(rows).dims)) /
+         static_cast<double>(positions);
 }
 
 }  // namespace
@@ -59,12 +63,11 @@ double RowsAToken(const ir::Function& function, OpId op, const ir::Dims& slots) 
 
 double RowsOfTokens(const ir::Function& function, ir::OpId op) {
   if (function.kind(op) != ir::OpKind::kAllToAll) return 0;
-  const ir::Dims& slots = function.type(function.result(op)).dims;
-  if (slots.size() != 4) return 0;
+  const ir::ValueId rows = function.result(op);
   for (const ir::OpId other : {expert_exchange_cc::MakerOfRows(function, function.operands(op)[0]),
-                               expert_exchange_cc::ReaderOfRows(function, function.result(op))}) {
+                               expert_exchange_cc::ReaderOfRows(function, rows)}) {
     if (!other.valid() || !expert_exchange_cc::MovesTokens(function.kind(other))) continue;
-    return expert_exchange_cc::RowsAToken(function, other, slots);
+    return expert_exchange_cc::RowsAToken(function, other, rows);
   }
   return 0;
 }

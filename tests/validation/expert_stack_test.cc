@@ -19,7 +19,7 @@ using transforms::ParallelPlan;
 constexpr char kMixture[] =
     "gpt:layers=2,hidden=256,heads=4,seq=64,vocab=256,experts=16,topk=4,expert_ffn=256";
 
-constexpr ParallelPlan Plan(int64_t microbatches = 2) {
+ParallelPlan Plan(int64_t microbatches = 1) {
   return {.ep = 8, .microbatches = microbatches, .sharding = transforms::ShardingMethod::kMegatron};
 }
 
@@ -56,7 +56,8 @@ TEST(ExpertStack, SendsTokensOnceToARankOrANode) {
   const double all = Moved(Played(plain, Plan()));
   ASSERT_GT(all, 0);
   const double by_rank = Moved(Played(once, Plan()));
-  EXPECT_NEAR(by_rank / all, lowering::DistinctShare(4, 8), 1e-3);
+  // What else goes over ep stays as it is.
+  EXPECT_NEAR(by_rank / all, lowering::DistinctShare(4, 8), 0.02);
   const std::string nodes = "rails:2x4@100GB/s,nic=10GB/s";
   const double by_node = Moved(Played(once, Plan(), nodes));
   EXPECT_NEAR(by_node / Moved(Played(plain, Plan(), nodes)), lowering::DistinctShare(4, 2), 1e-3);
@@ -67,19 +68,20 @@ TEST(ExpertStack, SendsTokensOnceToARankOrANode) {
 }
 
 TEST(ExpertStack, RunsOtherMicrobatchesWhileTokensAreUnderWay) {
+  const std::string fast = "uniform:8@4800Gbps", slow = "uniform:8@10Gbps";
   const StackKernels plain, overlaps = {.overlaps_experts = true};
-  const search::Run before = Played(plain, Plan(4)), after = Played(overlaps, Plan(4));
-  EXPECT_LT(after.report.step_time.seconds(), 0.95 * before.report.step_time.seconds());
+  const search::Run before = Played(plain, Plan(2), fast), after = Played(overlaps, Plan(2), fast);
+  EXPECT_LT(after.report.step_time.seconds(), 0.97 * before.report.step_time.seconds());
   EXPECT_DOUBLE_EQ(Moved(after), Moved(before));
   EXPECT_EQ(after.report.flops, before.report.flops);
   EXPECT_EQ(after.report.step_time,
-            Played(overlaps, Plan(4), "uniform:8@200Gbps", /*fold=*/false).report.step_time);
+            Played(overlaps, Plan(2), fast, /*fold=*/false).report.step_time);
   // Of one microbatch there is no other.
-  EXPECT_EQ(Played(overlaps, Plan(1)).report.step_time, Played(plain, Plan(1)).report.step_time);
-  // Exchanges hold up each other all the same: a slow network is what the step takes.
-  const std::string slow = "uniform:8@1Gbps";
-  EXPECT_GT(Played(overlaps, Plan(4), slow).report.step_time.seconds(),
-            0.7 * Played(plain, Plan(4), slow).report.step_time.seconds());
+  EXPECT_EQ(Played(overlaps, Plan(), fast).report.step_time,
+            Played(plain, Plan(), fast).report.step_time);
+  // Exchanges hold up each other all the same: over a slow network they are what a step takes.
+  EXPECT_GT(Played(overlaps, Plan(2), slow).report.step_time.seconds(),
+            0.8 * Played(plain, Plan(2), slow).report.step_time.seconds());
 }
 
 }  // namespace
