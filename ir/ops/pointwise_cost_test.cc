@@ -64,6 +64,7 @@ std::vector<Function> UnaryFunctions() {
       {"Silu", kSeries + 3},                // the same, times x
       {"Softplus", kSeries + 1 + kSeries},  // exp; 1 +; log
       {"Softsign", 3},                      // |x|; 1 +; x /
+      {"SquaredRelu", 2},                   // cut off, times itself
       {"ThresholdedRelu", 1},               // a choice
   };
 }
