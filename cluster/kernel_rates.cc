@@ -32,8 +32,9 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 constexpr double kUnaligned = 0.5, kUnalignedBatch = 0.11;
 
 // Kernels of Mamba-2 (causal_conv1d, mamba_ssm's in Triton) in training of Nemotron 3 Nano by NeMo
-// AutoModel on 8 and on 6 H100: 71.5 and 256.3 ms a step, over the bytes of CausalConv, SelectiveScan
-// and their gradients in 23 layers. Elsewhere the same is assumed: they are Triton's there, too.
+// AutoModel on 8 and on 6 H100: 71.5 and 256.3 ms a step, over the bytes of CausalConv,
+// SelectiveScan and their gradients in 23 layers. Elsewhere the same is assumed: they are Triton's
+// there, too.
 constexpr double kScan = 0.36;
 
 constexpr ProductRates kProductsOfA100 = {.efficiency = 0.906,

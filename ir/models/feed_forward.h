@@ -33,7 +33,7 @@ struct MixtureShape {
   /// of (LatentMoE); 0: x itself.
   int64_t latent = 0;
   double capacity_factor = 1;
-  FeedForwardStyle style;
+  FeedForwardStyle style = {};
 };
 
 /// x [batch,seq,width] through the experts that its router chooses, and those that all go to.

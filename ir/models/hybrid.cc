@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "ir/models/feed_forward.h"
 #include "ir/models/layers.h"
@@ -34,7 +38,10 @@ constexpr ModelKey kKeys[] = {
      .max = 1 << 14},
     {.name = "state", .fallback = "128", .summary = "numbers a head keeps of each", .max = 1 << 16},
     {.name = "conv", .fallback = "4", .summary = "positions that a convolution sees", .max = 64},
-    {.name = "chunk", .fallback = "128", .summary = "positions of a chunk of the scan", .max = 1 << 16},
+    {.name = "chunk",
+     .fallback = "128",
+     .summary = "positions of a chunk of the scan",
+     .max = 1 << 16},
     {.name = "heads", .fallback = "12", .summary = "attention heads", .max = 1 << 14},
     {.name = "kv_heads",
      .fallback = "",
@@ -73,6 +80,15 @@ constexpr ModelKey kKeys[] = {
      .summary = "width of what goes to experts; 0: hidden",
      .min = 0,
      .max = 1 << 20},
+    {.name = "predicted",
+     .fallback = "0",
+     .summary = "further tokens that each position predicts, by layers of its own",
+     .min = 0,
+     .max = 16},
+    {.name = "predicted_pattern",
+     .fallback = "*E",
+     .summary = "layers that predict each of them",
+     .letters = "M*-E"},
     {.name = "capacity_factor",
      .fallback = "1",
      .summary = "slots of the experts over the tokens that go to them",
@@ -83,7 +99,8 @@ constexpr ModelKey kKeys[] = {
 
 // So many fields: a key each.
 struct Shape {
-  std::string pattern;
+  std::string pattern, predicted_pattern;
+  int64_t predicted;
   int64_t batch, seq, hidden, vocab, mamba_heads, mamba_dim, groups, state, conv, chunk;
   int64_t heads, kv_heads, head_dim, ffn;
   bool flash, tied;
@@ -94,6 +111,8 @@ struct Shape {
 Shape ShapeOf(const ModelValues& values) {
   Shape s = {};
   s.pattern = values.Text("pattern");
+  s.predicted = values.Int("predicted");
+  s.predicted_pattern = values.Text("predicted_pattern");
   s.batch = values.batch();
   s.seq = values.Int("seq");
   s.hidden = values.Int("hidden");
@@ -121,10 +140,11 @@ Shape ShapeOf(const ModelValues& values) {
 }
 
 absl::Status Check(const Shape& s, const ModelValues& values) {
-  const auto has = [&](char letter) { return s.pattern.find(letter) != std::string::npos; };
+  const std::string all = s.predicted > 0 ? s.pattern + s.predicted_pattern : s.pattern;
+  const auto has = [&](char letter) { return all.find(letter) != std::string::npos; };
   if (has('M') && s.mamba_heads % s.groups != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "mamba_heads is ", s.mamba_heads, "; wanted a multiple of ", s.groups, " groups"));
+    return absl::InvalidArgumentError(absl::StrCat("mamba_heads is ", s.mamba_heads,
+                                                   "; wanted a multiple of ", s.groups, " groups"));
   }
   if (has('*') && !values.Has("head_dim") && s.hidden % s.heads != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -135,8 +155,8 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
         absl::StrCat("heads is ", s.heads, "; wanted a multiple of ", s.kv_heads, " kv_heads"));
   }
   if (has('E') && s.experts.topk > s.experts.experts) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "topk is ", s.experts.topk, "; wanted at most ", s.experts.experts, " experts"));
+    return absl::InvalidArgumentError(absl::StrCat("topk is ", s.experts.topk, "; wanted at most ",
+                                                   s.experts.experts, " experts"));
   }
   return absl::OkStatus();
 }
@@ -150,21 +170,55 @@ class Hybrid {
   absl::StatusOr<Function> Build() {
     const ValueId ids = layers_.Ids("input_ids", {s_.batch, s_.seq});
     const ValueId labels = layers_.Ids("labels", {s_.batch, s_.seq});
-    const ValueId table = layers_.Parameter("wte.weight", {s_.vocab, s_.hidden});
-    ValueId x = layers_.Op(OpKind::kGather, {table, ids}, "wte", {{"axis", int64_t{0}}});
-    for (size_t i = 0; i < s_.pattern.size(); ++i) {
-      const std::string name = absl::StrCat("h.", i, ".");
-      const ValueId y = Mix(s_.pattern[i], layers_.Norm(x, true, false, name + "ln_1"), name);
-      x = layers_.Op(OpKind::kAdd, {x, y}, name + "residual");
+    table_ = layers_.Parameter("wte.weight", {s_.vocab, s_.hidden});
+    ValueId x = Stream(Embedded(ids, "wte"), s_.pattern, "h.");
+    std::vector<Prediction> predictions = {{layers_.Norm(x, true, false, "ln_f"), labels, ""}};
+    for (int64_t i = 0; i < s_.predicted; ++i) predictions.push_back(Further(x, i));
+    if (!s_.tied) head_ = layers_.Parameter("lm_head.weight", {s_.hidden, s_.vocab});
+    for (const Prediction& p : predictions) {
+      const ValueId logits = s_.tied ? layers_.Op(OpKind::kMatMul, {p.x, table_},
+                                                  "lm_head" + p.name, {{"transpose_w", int64_t{1}}})
+                                     : layers_.builder().MatMul(p.x, head_, "lm_head" + p.name);
+      layers_.ReturnCrossEntropy(logits, p.labels, "loss" + p.name);
     }
-    x = layers_.Norm(x, true, false, "ln_f");
-    const ValueId logits =
-        s_.tied ? layers_.Op(OpKind::kMatMul, {x, table}, "lm_head", {{"transpose_w", int64_t{1}}})
-                : layers_.Linear(x, s_.vocab, {.bias = false}, "lm_head");
-    return layers_.FinishWithCrossEntropy(logits, labels);
+    return std::move(layers_.builder()).Finalize();
   }
 
  private:
+  // What the head is applied to, what it is to say, and what the names of both end in.
+  struct Prediction {
+    ValueId x, labels;
+    std::string name;
+  };
+
+  ValueId Embedded(ValueId ids, const std::string& name) {
+    return layers_.Op(OpKind::kGather, {table_, ids}, name, {{"axis", int64_t{0}}});
+  }
+
+  // x through the layers of a pattern, called "prefix" + 0, 1, ….
+  ValueId Stream(ValueId x, const std::string& pattern, const std::string& prefix) {
+    for (size_t i = 0; i < pattern.size(); ++i) {
+      const std::string name = absl::StrCat(prefix, i, ".");
+      const ValueId y = Mix(pattern[i], layers_.Norm(x, true, false, name + "ln_1"), name);
+      x = layers_.Op(OpKind::kAdd, {x, y}, name + "residual");
+    }
+    return x;
+  }
+
+  // One token further: of what predicts the token before, which becomes what predicts this one, and
+  // of that token itself (DeepSeek-AI 2024, 2412.19437, section 2.2).
+  Prediction Further(ValueId& x, int64_t i) {
+    const std::string name = absl::StrCat("mtp.", i, "."), suffix = absl::StrCat(".", i + 1);
+    const ValueId ids = layers_.Ids("input_ids" + suffix, {s_.batch, s_.seq});
+    const ValueId labels = layers_.Ids("labels" + suffix, {s_.batch, s_.seq});
+    const ValueId token = layers_.Norm(Embedded(ids, "wte" + suffix), true, false, name + "ln_e");
+    x = layers_.Norm(x, true, false, name + "ln_h");
+    x = layers_.Op(OpKind::kConcat, {token, x}, name + "joined", {{"axis", int64_t{2}}});
+    x = layers_.Linear(x, s_.hidden, {.bias = false}, name + "in");
+    x = Stream(x, s_.predicted_pattern, name + "h.");
+    return {layers_.Norm(x, true, false, name + "ln_f"), labels, suffix};
+  }
+
   ValueId Mix(char letter, ValueId x, const std::string& name) {
     switch (letter) {
       case 'M':
@@ -229,16 +283,15 @@ class Hybrid {
          layers_.Parameter(name + "d", a_head), layers_.Parameter(name + "dt_bias", a_head)},
         name + "scan", {{"chunk", s_.chunk}});
     y = layers_.Op(OpKind::kSwiGlu, {in[0], Joined(y, name + "joined")}, name + "gated");
-    const ValueId gamma =
-        layers_.Parameter(name + "norm.weight", {s_.groups, inner / s_.groups});
+    const ValueId gamma = layers_.Parameter(name + "norm.weight", {s_.groups, inner / s_.groups});
     y = layers_.Ops(OpKind::kRmsNorm, {InParts(y, s_.groups), gamma}, 1, name + "norm",
                     {{"axis", int64_t{-1}}, {"epsilon", 1e-5}})[0];
-    return layers_.Linear(Joined(y, name + "normalized"), s_.hidden, {.bias = false},
-                          name + "out");
+    return layers_.Linear(Joined(y, name + "normalized"), s_.hidden, {.bias = false}, name + "out");
   }
 
   Shape s_;
   Layers layers_;
+  ValueId table_, head_;
 };
 
 absl::StatusOr<Function> Build(const ModelValues& values) {
@@ -252,7 +305,8 @@ absl::StatusOr<Function> Build(const ModelValues& values) {
 
 extern constinit const ModelInfo kHybridModel = {
     .name = "hybrid",
-    .summary = "a decoder of Mamba-2, attention, feed-forwards and experts in any order: Nemotron-H",
+    .summary =
+        "a decoder of Mamba-2, attention, feed-forwards and experts in any order: Nemotron-H",
     .keys = hybrid_cc::kKeys,
     .default_batch = 8,
     .build = hybrid_cc::Build,

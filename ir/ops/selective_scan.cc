@@ -179,7 +179,9 @@ class Head {
         head_(head),
         group_(head / (sizes.heads / sizes.groups)) {}
 
-  int64_t X(int64_t t) const { return ((sample_ * sizes.seq + t) * sizes.heads + head_) * sizes.width; }
+  int64_t X(int64_t t) const {
+    return ((sample_ * sizes.seq + t) * sizes.heads + head_) * sizes.width;
+  }
   int64_t Dt(int64_t t) const { return (sample_ * sizes.seq + t) * sizes.heads + head_; }
   int64_t B(int64_t t) const {
     return ((sample_ * sizes.seq + t) * sizes.groups + group_) * sizes.state;
@@ -217,7 +219,8 @@ absl::Status ForEachHead(const Evaluation& e, F f) {
 }
 
 // y of the positions of one chunk, of the state before it and of each other; then the state behind.
-void ScanChunk(const Head& head, int64_t begin, int64_t end, std::vector<double>& state, Tensor& y) {
+void ScanChunk(const Head& head, int64_t begin, int64_t end, std::vector<double>& state,
+               Tensor& y) {
   const int64_t width = head.sizes.width, size = head.sizes.state;
   std::vector<double> decayed;  // logarithms of what is left since `begin`
   for (int64_t t = begin; t < end; ++t) {
@@ -234,8 +237,7 @@ void ScanChunk(const Head& head, int64_t begin, int64_t end, std::vector<double>
       const double share = head.Score(t, s) * head.Step(s) *
                            std::exp(decayed.back() - decayed[static_cast<size_t>(s - begin)]);
       for (int64_t p = 0; p < width; ++p) {
-        y.SetNumber(head.X(t) + p,
-                    y.Number(head.X(t) + p) + share * head.Of(kX, head.X(s) + p));
+        y.SetNumber(head.X(t) + p, y.Number(head.X(t) + p) + share * head.Of(kX, head.X(s) + p));
       }
     }
   }

@@ -243,8 +243,12 @@ class LayerFinder {
     }
     if (first < 0) return AddUnits(begin, end, narrow);
     Divide(begin, first, run.period);
-    for (int32_t i = 0; i < most; ++i) {
-      found_.emplace_back(first + i * run.period, first + (i + 1) * run.period);
+    if (FindRun(first, first + run.period).period > 0) {
+      AddUnits(first, first + most * run.period, narrow);
+    } else {
+      for (int32_t i = 0; i < most; ++i) {
+        found_.emplace_back(first + i * run.period, first + (i + 1) * run.period);
+      }
     }
     const size_t count = found_.size();
     Divide(first + most * run.period, end, run.period);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
 #include "ir/op_info.h"
@@ -17,6 +18,8 @@ using ir::ValueId;
 
 // Parts of the longest period that is looked for.
 constexpr size_t kLongestPeriod = 64;
+// Parts of a block from which on they may be layers themselves.
+constexpr size_t kLongBlock = 6;
 // Blocks that make a repetition one that tells layers from the rest.
 constexpr size_t kManyBlocks = 3;
 
@@ -161,6 +164,7 @@ class Repetitions {
   }
 
   // Blocks that differ in some parts only, as where every other one has experts, are each a layer.
+  // So are the parts of long ones that are of few kinds, as of Mamba-2, attention and feed-forwards.
   Repetition Divided(Repetition run) const {
     for (size_t period = 1; period < run.period; ++period) {
       if (run.period % period != 0) continue;
@@ -171,8 +175,13 @@ class Repetitions {
       if (!alike) continue;
       run.blocks *= run.period / period;
       run.period = period;
-      break;
+      return run;
     }
+    const auto first = kinds_.begin() + static_cast<std::ptrdiff_t>(run.begin);
+    const std::set<int32_t> kinds(first, first + static_cast<std::ptrdiff_t>(run.period));
+    if (run.period < kLongBlock || 2 * kinds.size() > run.period) return run;
+    run.blocks = run.parts();
+    run.period = 1;
     return run;
   }
 
