@@ -10,12 +10,11 @@ namespace {
 
 // The weights of the chosen experts, and which they are. One expert keeps its share of all, so
 // that the router learns (Fedus et al. 2021); several share 1 among them, as in Mixtral.
-std::vector<ValueId> Choose(Layers& layers, ValueId x, const MixtureShape& s,
+std::vector<ValueId> Choose(Layers& layers, ValueId scores, const MixtureShape& s,
                             const std::string& name) {
   const AttributeSet last = {{"axis", int64_t{2}}};
   const AttributeSet most = {
       {"axis", int64_t{2}}, {"k", s.topk}, {"largest", int64_t{1}}, {"sorted", int64_t{1}}};
-  ValueId scores = layers.Linear(x, s.experts, {.bias = false}, name + "router");
   if (s.topk == 1) scores = layers.Op(OpKind::kSoftmax, {scores}, name + "shares", last);
   std::vector<ValueId> chosen = layers.Ops(OpKind::kTopK, {scores}, 2, name + "chosen", most);
   if (s.topk > 1) chosen[0] = layers.Op(OpKind::kSoftmax, {chosen[0]}, name + "shares", last);
@@ -47,12 +46,20 @@ ValueId OfExperts(Layers& layers, ValueId x, const MixtureShape& s, const std::s
 
 // Experts that the router chooses. They have no biases.
 ValueId Experts(Layers& layers, ValueId x, const MixtureShape& s, const std::string& name) {
-  const std::vector<ValueId> chosen = Choose(layers, x, s, name);
+  const int64_t seq = layers.Dim(x, 1), hidden = layers.Dim(x, -1);
+  ValueId scores;
+  if (s.latent == 0) {
+    scores = layers.Linear(x, s.experts, {.bias = false}, name + "router");
+  } else {
+    const auto both =
+        layers.LinearGroup(x, {{"router", s.experts}, {"latent_in", s.latent}}, false, name);
+    scores = both[0];
+    x = both[1];
+  }
+  const std::vector<ValueId> chosen = Choose(layers, scores, s, name);
   const std::vector<ValueId> route =
       layers.Ops(OpKind::kRoute, {chosen[0], chosen[1]}, 2, name + "slots",
                  {{"experts", s.experts}, {"capacity_factor", s.capacity_factor}});
-  const int64_t seq = layers.Dim(x, 1), hidden = layers.Dim(x, -1);
-  if (s.latent > 0) x = layers.Linear(x, s.latent, {.bias = false}, name + "latent_in");
   const int64_t width = layers.Dim(x, -1), capacity = layers.Dim(route[0], -1);
   const std::vector<int64_t> rows = {s.experts, -1, width};
   const std::vector<int64_t> slots = {s.experts, -1, capacity, width};

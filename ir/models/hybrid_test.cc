@@ -48,11 +48,10 @@ TEST(Hybrid, ScansHeadsInGroups) {
 
 TEST(Hybrid, SendsWhatIsNarrowToExperts) {
   EXPECT_EQ(Ops(BuildModel("hybrid", kKeys + "E", 2), "h.0.moe."),
-            "h.0.moe.router: MatMul f32[2,6,4]\n"
+            "h.0.moe.router: LinearGroup f32[2,6,4] {count=2}\n"
             "h.0.moe.chosen: TopK f32[2,6,2] {axis=2, k=2, largest=1, sorted=1}\n"
             "h.0.moe.shares: Softmax f32[2,6,2] {axis=2}\n"
             "h.0.moe.slots: Route i32[4,2,3] {capacity_factor=1.0, experts=4}\n"
-            "h.0.moe.latent_in: MatMul f32[2,6,6]\n"
             "h.0.moe.dispatch: Dispatch f32[4,2,3,6]\n"
             "h.0.moe.rows: Reshape f32[4,6,6] {shape=[4, -1, 6]}\n"
             "h.0.moe.up: MatMul f32[4,6,7]\n"

@@ -73,16 +73,15 @@ ir::Function Step(const Model& model, const std::string& optimizer, bool simplif
   return function;
 }
 
-// The sum of the loss, and gradients and updated values by the name of what they are of.
+// The sum of the losses, and gradients and updated values by the name of what they are of.
 Named Results(const ir::Function& function, const Named& inputs) {
   const Named outputs = RunAll(function, inputs).outputs;
   Named results;
   for (const ir::Output& output : function.outputs()) {
     const Tensor& tensor = outputs.at(std::string(function.value_name(output.value)));
     if (output.role == ir::OutputRole::kLoss) {
-      Tensor sum(ir::DType::kF64, {});
+      Tensor& sum = results.try_emplace("loss", ir::DType::kF64, ir::Dims{}).first->second;
       for (const double value : tensor.floats()) sum.floats()[0] += value;
-      results["loss"] = sum;
     } else if (output.of.valid()) {
       results[absl::StrCat(ir::ToString(output.role), " ", function.value_name(output.of))] =
           tensor;
