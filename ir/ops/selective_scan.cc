@@ -127,7 +127,7 @@ double ScanGradFlops(const OpTypes& op, const TypeList& results) {
 // like; states of all chunks in 4 bytes and in those of x; B or C; scores of a group, in 4 bytes;
 // steps and decays of a head.
 struct Passes {
-  int64_t x, wide_states, states, groups, scores, steps;
+  double x, wide_states, states, groups, scores, steps;
 };
 
 // Of the five kernels of mamba_ssm (state-spaces/mamba, ssd_combined.py): steps and their sums;
@@ -142,12 +142,17 @@ constexpr int kForwardKernels = 5, kBackwardKernels = 14;
 
 int64_t BytesOfPasses(const OpTypes& op, const Passes& passes) {
   const Sizes s = SizesOf(op);
-  const int64_t size = SizeOf(op.operands[kX]->dtype), wide = std::max<int64_t>(size, 4);
-  const int64_t states = s.chunks() * s.heads * s.width * s.state;
-  return size * (passes.x * s.tokens() * s.heads * s.width + passes.states * states +
-                 passes.groups * s.tokens() * s.groups * s.state) +
-         wide * (passes.wide_states * states + passes.scores * s.tokens() * s.groups * s.chunk +
-                 passes.steps * s.tokens() * s.heads);
+  const auto size = static_cast<double>(SizeOf(op.operands[kX]->dtype)), wide = std::max(size, 4.0);
+  const auto tokens = static_cast<double>(s.tokens()), heads = static_cast<double>(s.heads);
+  const auto width = static_cast<double>(s.width), state = static_cast<double>(s.state);
+  const auto groups = static_cast<double>(s.groups), chunk = static_cast<double>(s.chunk);
+  const double states = static_cast<double>(s.chunks()) * heads * width * state;
+  const double bytes =
+      size * (passes.x * tokens * heads * width + passes.states * states +
+              passes.groups * tokens * groups * state) +
+      wide * (passes.wide_states * states + passes.scores * tokens * groups * chunk +
+              passes.steps * tokens * heads);
+  return static_cast<int64_t>(std::min(bytes, 9e18));
 }
 
 int64_t ScanBytes(const OpTypes& op, const TypeList&) { return BytesOfPasses(op, kForward); }

@@ -137,6 +137,13 @@ TEST(SelectiveScan, Costs) {
       // A chunk is no longer than the sequence.
       {"SelectiveScan", operands, 2 * kStates + 2 * kScores + 2 * kOfGroups},
   });
+  // x twice and y; the states of 4 chunks written wide, read, written and read; B and C twice;
+  // scores of groups written and read; steps.
+  constexpr double kX = 16 * 4 * 3, kState = 4 * 4 * 3 * 5, kB = 16 * 2 * 5, kScore = 16 * 2 * 4;
+  ExpectBytes({{"SelectiveScan {chunk=4}", operands,
+                4 * (3 * kX + 4 * kState + 4 * kB + 2 * kScore + 8 * 16 * 4)},
+               {"SelectiveScanGrad {chunk=4}", operands + "; f32[2,8,4,3]",
+                4 * (11 * kX + 11 * kState + 9 * kB + 6 * kScore + 20 * 16 * 4)}});
 }
 
 TEST(CausalConv, SeesItselfAndThoseBefore) {
