@@ -75,6 +75,9 @@ struct KernelRates {
   /// both orders: one for the product forward, one for those of backward.
   bool copies_both_ways;
   double other_products;  // share of the peak that convolutions reach
+  /// Share of the memory's peak that kernels along a sequence reach: the convolution and the scan
+  /// of a Mamba-2 layer, of which each reads what the one before has written.
+  double scan;
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };

@@ -76,6 +76,8 @@ std::vector<RateFigure> FiguresOf(KernelRates& rates) {
                      &rates.copies_both_ways, 0, 1});
   figures.push_back({"other_products", "share of the peak that convolutions reach",
                      &rates.other_products, kLeastShare, 1});
+  figures.push_back({"scan", "share of the peak of memory that kernels along a sequence reach",
+                     &rates.scan, kLeastShare, 1});
   return figures;
 }
 

@@ -80,6 +80,7 @@ class Kernels final : public OverLinks {
     if (IsAttentionInParts(op)) {
       return PriceAttentionInParts(AttentionInPartsOf(op), device, device.rates);
     }
+    if (IsAlongSequence(op)) return AlongSequence(op, device);
     if (info.matrix_product) return OtherProduct(op, device);
     return Elementwise(FlopsOf(op), BytesOf(op, device), device);
   }
@@ -119,6 +120,20 @@ class Kernels final : public OverLinks {
     const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
     const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
     return std::max(products, MemoryTime(BytesMovedBy(op), device, ProductRatesOf(rates, dtype)));
+  }
+
+  static bool IsAlongSequence(const OpView& op) {
+    return op.kind == ir::OpKind::kCausalConv || op.kind == ir::OpKind::kCausalConvGrad ||
+           op.kind == ir::OpKind::kSelectiveScan || op.kind == ir::OpKind::kSelectiveScanGrad;
+  }
+
+  // Kernels of a few flops a byte, which hand on states and scores by way of memory.
+  static Duration AlongSequence(const OpView& op, const cluster::Device& device) {
+    const auto peak = static_cast<double>(device.memory_bandwidth.bytes_per_second());
+    const Duration memory = Duration::FromSeconds(static_cast<double>(BytesMovedBy(op).count()) /
+                                                  (peak * device.rates.scan));
+    if (!ir::GetOpInfo(op.kind).matrix_product) return memory;
+    return std::max(memory, OtherProduct(op, device));
   }
 
   static Duration Elementwise(Flops flops, Bytes bytes, const cluster::Device& device) {

@@ -155,6 +155,26 @@ TEST(Kernels, AreNeverFasterThanTheDataSheet) {
   }
 }
 
+// What 23 layers of Nemotron 3 Nano take of a step over 8,192 tokens a GPU (NeMo AutoModel on 8
+// H100, by nsys: 71.5 ms in kernels of causal_conv1d and mamba_ssm); and over 24,576 with forward
+// twice (256.3 ms). The rate was chosen on these two.
+TEST(Kernels, AMamba2LayerTakesWhatTrainingTakes) {
+  const auto layer = [](int64_t tokens, int forwards) {
+    const ir::TensorType x = Tensor({1, tokens, 64, 64}, kHalf),
+                         dt = Tensor({1, tokens, 64}, kHalf),
+                         b = Tensor({1, tokens, 8, 128}, kHalf), head = Tensor({64}, kHalf);
+    const ir::TensorType wide = Tensor({1, tokens, 6144}, kHalf), w = Tensor({6144, 4}, kHalf),
+                         bias = Tensor({6144}, kHalf);
+    const Duration forward =
+        TimeOf(OpFixture(OpKind::kCausalConv, {wide, w, bias})) +
+        TimeOf(OpFixture(OpKind::kSelectiveScan, {x, dt, b, b, head, head, head}));
+    return forward * forwards + TimeOf(OpFixture(OpKind::kCausalConvGrad, {wide, w, bias, wide})) +
+           TimeOf(OpFixture(OpKind::kSelectiveScanGrad, {x, dt, b, b, head, head, head, x}));
+  };
+  EXPECT_NEAR(23 * layer(8192, 1).seconds(), 71.5e-3, 0.05 * 71.5e-3);
+  EXPECT_NEAR(23 * layer(24576, 2).seconds(), 256.3e-3, 0.05 * 256.3e-3);
+}
+
 }  // namespace
 }  // namespace kernels_test_cc
 }  // namespace orrery::cost_models

@@ -20,6 +20,7 @@ namespace {
 
 // Together with the bounds of the keys, this keeps tensors that one operation makes countable.
 constexpr int64_t kMaxBatch = int64_t{1} << 32;
+constexpr size_t kMaxLetters = 10'000;
 
 const ir::ModelInfo* FindFamily(absl::string_view name) {
   for (const ir::ModelInfo* family : ir::AllModels()) {
@@ -48,6 +49,9 @@ std::string Wanted(const ir::ModelKey& key) {
   if (!key.choices.empty()) {
     return absl::StrJoin(absl::StrSplit(key.choices, '|'), " or ");
   }
+  if (!key.letters.empty()) {
+    return absl::StrCat("1 to ", kMaxLetters, " letters out of ", key.letters);
+  }
   const auto show = [&](double bound) {
     return key.real ? absl::StrCat(bound) : absl::StrCat(static_cast<int64_t>(bound));
   };
@@ -59,6 +63,11 @@ bool IsInRange(const ir::ModelKey& key, absl::string_view text) {
   if (!key.choices.empty()) {
     const std::vector<absl::string_view> choices = absl::StrSplit(key.choices, '|');
     return std::find(choices.begin(), choices.end(), text) != choices.end();
+  }
+  if (!key.letters.empty()) {
+    const bool known = std::ranges::all_of(
+        text, [&](char letter) { return absl::StrContains(key.letters, letter); });
+    return known && !text.empty() && text.size() <= kMaxLetters;
   }
   double number = 0;
   int64_t whole = 0;

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "ir/models/feed_forward.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
 #include "ir/op_kind.h"
@@ -233,8 +234,9 @@ class Gpt {
     y = layers_.Dropout(Attention(y, name + "attn."), s_.dropout, name + "attn.drop");
     x = layers_.Op(OpKind::kAdd, {x, y}, name + "attn.residual");
     y = layers_.Norm(x, s_.rms, s_.bias, name + "ln_2");
-    y = s_.experts > 0 && layer >= s_.dense_layers ? Mixture(y, name + "moe.")
-                                                   : FeedForward(y, s_.ffn, name + "mlp.");
+    y = s_.experts > 0 && layer >= s_.dense_layers
+            ? Mixture(layers_, y, Experts(), name + "moe.")
+            : FeedForward(layers_, y, s_.ffn, Style(), name + "mlp.");
     y = layers_.Dropout(y, s_.dropout, name + "mlp.drop");
     return layers_.Op(OpKind::kAdd, {x, y}, name + "mlp.residual");
   }
@@ -311,68 +313,17 @@ class Gpt {
                              name);
   }
 
-  ValueId FeedForward(ValueId x, int64_t width, const std::string& name) {
-    ValueId y;
-    if (s_.swiglu) {
-      const auto both = layers_.LinearGroup(x, {{"gate", width}, {"up", width}}, s_.bias, name);
-      y = layers_.Op(OpKind::kSwiGlu, {both[0], both[1]}, name + "act");
-    } else {
-      y = layers_.Linear(x, width, {.bias = s_.bias, .activation = "gelu_tanh"}, name + "up");
-    }
-    return layers_.Linear(y, s_.hidden, {.bias = s_.bias}, name + "down");
+  FeedForwardStyle Style() const {
+    return {.activation = s_.swiglu ? "swiglu" : "gelu", .bias = s_.bias};
   }
 
-  // Experts that the router chooses, and those that all tokens go to.
-  ValueId Mixture(ValueId x, const std::string& name) {
-    const ValueId chosen = Experts(x, name);
-    if (s_.shared_ffn == 0) return chosen;
-    const ValueId shared = FeedForward(x, s_.shared_ffn, name + "shared.");
-    return layers_.Op(OpKind::kAdd, {chosen, shared}, name + "sum");
-  }
-
-  // The weights of the chosen experts, and which they are. One expert keeps its share of all, so
-  // that the router learns (Fedus et al. 2021); several share 1 among them, as in Mixtral.
-  std::vector<ValueId> Choose(ValueId x, const std::string& name) {
-    const AttributeSet last = {{"axis", int64_t{2}}};
-    const AttributeSet most = {
-        {"axis", int64_t{2}}, {"k", s_.topk}, {"largest", int64_t{1}}, {"sorted", int64_t{1}}};
-    ValueId scores = layers_.Linear(x, s_.experts, {.bias = false}, name + "router");
-    if (s_.topk == 1) scores = layers_.Op(OpKind::kSoftmax, {scores}, name + "shares", last);
-    std::vector<ValueId> chosen = layers_.Ops(OpKind::kTopK, {scores}, 2, name + "chosen", most);
-    if (s_.topk > 1) {
-      chosen[0] = layers_.Op(OpKind::kSoftmax, {chosen[0]}, name + "shares", last);
-    }
-    return chosen;
-  }
-
-  ValueId Product(ValueId x, int64_t width, const std::string& name) {
-    const ValueId w = layers_.Parameter(name + ".weight", {s_.experts, layers_.Dim(x, -1), width});
-    return layers_.Op(OpKind::kMatMul, {x, w}, name);
-  }
-
-  // Experts have no biases.
-  ValueId Experts(ValueId x, const std::string& name) {
-    const std::vector<ValueId> chosen = Choose(x, name);
-    const std::vector<ValueId> route =
-        layers_.Ops(OpKind::kRoute, {chosen[0], chosen[1]}, 2, name + "slots",
-                    {{"experts", s_.experts}, {"capacity_factor", s_.capacity_factor}});
-    const int64_t capacity = layers_.Dim(route[0], -1);
-    const std::vector<int64_t> rows = {s_.experts, -1, s_.hidden};
-    const std::vector<int64_t> slots = {s_.experts, -1, capacity, s_.hidden};
-    ValueId y = layers_.Op(OpKind::kDispatch, {x, route[0]}, name + "dispatch");
-    y = layers_.Op(OpKind::kReshape, {y}, name + "rows", {{"shape", rows}});
-    if (s_.swiglu) {
-      const ValueId gate = Product(y, s_.expert_ffn, name + "gate"),
-                    up = Product(y, s_.expert_ffn, name + "up");
-      y = layers_.Op(OpKind::kSwiGlu, {gate, up}, name + "act");
-    } else {
-      y = layers_.Op(OpKind::kGelu, {Product(y, s_.expert_ffn, name + "up")}, name + "act",
-                     {{"approximate", std::string("tanh")}});
-    }
-    y = Product(y, s_.hidden, name + "down");
-    y = layers_.Op(OpKind::kReshape, {y}, name + "slots_out", {{"shape", slots}});
-    return layers_.Op(OpKind::kCombine, {y, route[0], route[1]}, name + "combine",
-                      {{"size", s_.seq}});
+  MixtureShape Experts() const {
+    return {.experts = s_.experts,
+            .topk = s_.topk,
+            .ffn = s_.expert_ffn,
+            .shared_ffn = s_.shared_ffn,
+            .capacity_factor = s_.capacity_factor,
+            .style = Style()};
   }
 
   const Shape s_;

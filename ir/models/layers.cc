@@ -118,13 +118,17 @@ ValueId Layers::Dropout(ValueId x, double ratio, const std::string& name) {
   return Ops(OpKind::kDropout, {x}, 1, name, {{"ratio", ratio}})[0];
 }
 
-absl::StatusOr<Function> Layers::FinishWithCrossEntropy(ValueId logits, ValueId labels) {
+void Layers::ReturnCrossEntropy(ValueId logits, ValueId labels, absl::string_view name) {
   int64_t rows = 1;
   for (size_t d = 0; d < builder_.type(labels).dims.size(); ++d) {
     rows *= builder_.type(labels).dims[d];
   }
-  builder_.Return(Op(OpKind::kCrossEntropy, {logits, labels}, "loss", {{"batch", rows}}),
+  builder_.Return(Op(OpKind::kCrossEntropy, {logits, labels}, name, {{"batch", rows}}),
                   OutputRole::kLoss);
+}
+
+absl::StatusOr<Function> Layers::FinishWithCrossEntropy(ValueId logits, ValueId labels) {
+  ReturnCrossEntropy(logits, labels, "loss");
   return std::move(builder_).Finalize();
 }
 

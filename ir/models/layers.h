@@ -98,7 +98,9 @@ class Layers {
   /// x itself at ratio 0.
   ValueId Dropout(ValueId x, double ratio, const std::string& name);
 
-  /// The mean of the cross-entropies of all rows; the function is then complete.
+  /// Returns the mean of the cross-entropies of all rows.
+  void ReturnCrossEntropy(ValueId logits, ValueId labels, absl::string_view name);
+  /// The same, called "loss"; the function is then complete.
   absl::StatusOr<Function> FinishWithCrossEntropy(ValueId logits, ValueId labels);
 
  private:

@@ -29,6 +29,8 @@ struct ModelKey {
   absl::string_view choices = "";
   /// Any number, not only whole ones.
   bool real = false;
+  /// "M*-": a word of these letters instead of a number.
+  absl::string_view letters = "";
 };
 
 /// The values of all keys of a model that is to be built, in range each by itself.

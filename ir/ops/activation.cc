@@ -153,6 +153,11 @@ constexpr UnaryFunction kFunctions[] = {
      .value = [](double x, P) { return x / (1 + std::abs(x)); },
      .slope = [](double x, P) { return 1 / ((1 + std::abs(x)) * (1 + std::abs(x))); },
      .flops = 3},
+    {.name = "SquaredRelu",
+     .summary = "x squared where x > 0, else 0",
+     .value = [](double x, P) { return x > 0 ? x * x : 0.0; },
+     .slope = [](double x, P) { return x > 0 ? 2 * x : 0.0; },
+     .flops = 2},
     {.name = "ThresholdedRelu",
      .summary = "x where x > alpha, else 0",
      .parameters = {{{"alpha", 1.0}}},
@@ -186,6 +191,7 @@ extern const OpInfo kSigmoidOp = activation_cc::Record<activation_cc::Row("Sigmo
 extern const OpInfo kSiluOp = activation_cc::Record<activation_cc::Row("Silu")>();
 extern const OpInfo kSoftplusOp = activation_cc::Record<activation_cc::Row("Softplus")>();
 extern const OpInfo kSoftsignOp = activation_cc::Record<activation_cc::Row("Softsign")>();
+extern const OpInfo kSquaredReluOp = activation_cc::Record<activation_cc::Row("SquaredRelu")>();
 extern const OpInfo kThresholdedReluOp =
     activation_cc::Record<activation_cc::Row("ThresholdedRelu")>();
 

@@ -64,13 +64,14 @@ std::vector<Function> UnaryFunctions() {
       {"Silu", kSeries + 3},                // the same, times x
       {"Softplus", kSeries + 1 + kSeries},  // exp; 1 +; log
       {"Softsign", 3},                      // |x|; 1 +; x /
+      {"SquaredRelu", 2},                   // cut off, times itself
       {"ThresholdedRelu", 1},               // a choice
   };
 }
 
 TEST(PointwiseCosts, OfFunctionsAreTheSumOfTheirParts) {
   const std::vector<Function> functions = UnaryFunctions();
-  EXPECT_EQ(functions.size(), 38u);  // all of them, as unary_test.cc has it
+  EXPECT_EQ(functions.size(), 39u);  // all of them, as unary_test.cc has it
   for (const Function& f : functions) {
     EXPECT_EQ(FlopsOf(f.name, "f32[3,5]"), 15 * f.flops) << f.name;
     EXPECT_EQ(FlopsOf(f.name, "f32[]"), f.flops) << f.name;

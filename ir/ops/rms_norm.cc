@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "ir/op_info.h"
@@ -6,7 +7,9 @@
 #include "ir/ops/kernels.h"
 #include "ir/ops/normalization.h"
 
-// Root-mean-square norm over the last dimensions, from `axis` on (Zhang & Sennrich 2019).
+// Root-mean-square norm over the last dimensions, from `axis` on (Zhang & Sennrich 2019). Gamma has
+// those dimensions, or more of the last ones: groups of one dimension, each of which is normalized
+// by itself, are a dimension before it (Mamba-2).
 
 namespace orrery::ir {
 namespace rms_norm_cc {
@@ -18,7 +21,9 @@ absl::Status InferRmsNorm(const OpTypes& op, TypeList& results) {
   if (!axis.ok()) return axis.status();
   const auto first = x.dims.begin() + static_cast<std::ptrdiff_t>(*axis);
   const Dims normalized(first, x.dims.end());
-  if (gamma.dims != normalized || gamma.dtype != x.dtype || !IsFloat(x.dtype)) {
+  const bool fits = gamma.dims.size() >= normalized.size() && gamma.dims.size() <= x.dims.size() &&
+                    std::equal(gamma.dims.rbegin(), gamma.dims.rend(), x.dims.rbegin());
+  if (!fits || gamma.dtype != x.dtype || !IsFloat(x.dtype)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "got a gamma of ", ToString(gamma, op.mesh), " for x of ", ToString(x, op.mesh),
         "; wanted the normalized dimensions ", Show(normalized)));
@@ -41,23 +46,34 @@ ShardingRule::Factors RowFactors(size_t rank, size_t rows) {
   return factors;
 }
 
+// Those of gamma: of its dimensions before the normalized ones.
+ShardingRule::Factors GammaFactors(const OpTypes& op, const ShardingRule::Factors& x) {
+  const auto own = static_cast<std::ptrdiff_t>(op.operands[1]->dims.size());
+  return {x.end() - own, x.end()};
+}
+
 ShardingRule RmsNormSharding(const OpTypes& op, const TypeList& results) {
   const size_t rank = results[0].dims.size(), rows = results[1].dims.size();
-  const ShardingRule::Factors whole(op.operands[1]->dims.size(), kNoFactor);
-  return {.operands = {RowFactors(rank, rows), whole},
-          .results = {RowFactors(rank, rows), RowFactors(rows, rows)}};
+  const ShardingRule::Factors x = RowFactors(rank, rows);
+  return {.operands = {x, GammaFactors(op, x)}, .results = {x, RowFactors(rows, rows)}};
+}
+
+size_t LengthOfRows(const std::vector<double>& x, const std::vector<double>& rstd) {
+  return rstd.empty() ? 0 : x.size() / rstd.size();
 }
 
 absl::Status EvaluateRmsNorm(Evaluation& e) {
   const std::vector<double>&x = e.operand(0).floats(), &gamma = e.operand(1).floats();
   std::vector<double>&y = e.results[0].floats(), &rstd = e.results[1].floats();
   const double epsilon = e.attributes.Number("epsilon", 1e-5);
-  const size_t n = gamma.size();
+  const size_t n = LengthOfRows(x, rstd);
   for (size_t row = 0; row < rstd.size(); ++row) {
     double square = 0;
-    for (size_t i = 0; i < n; ++i) square += x[row * n + i] * x[row * n + i];
+    for (size_t at = row * n; at < (row + 1) * n; ++at) square += x[at] * x[at];
     rstd[row] = 1 / std::sqrt(square / static_cast<double>(n) + epsilon);
-    for (size_t i = 0; i < n; ++i) y[row * n + i] = x[row * n + i] * rstd[row] * gamma[i];
+    for (size_t at = row * n; at < (row + 1) * n; ++at) {
+      y[at] = x[at] * rstd[row] * gamma[at % gamma.size()];
+    }
   }
   return absl::OkStatus();
 }
@@ -94,9 +110,8 @@ absl::Status InferRmsNormGrad(const OpTypes& op, TypeList& results) {
 
 ShardingRule RmsNormGradSharding(const OpTypes& op, const TypeList&) {
   const size_t rank = op.operands[0]->dims.size(), rows = op.operands[2]->dims.size();
-  const ShardingRule::Factors x = RowFactors(rank, rows);
-  const ShardingRule::Factors whole(op.operands[1]->dims.size(), kNoFactor);
-  return {.operands = {x, whole, RowFactors(rows, rows), x}, .results = {x, whole}};
+  const ShardingRule::Factors x = RowFactors(rank, rows), gamma = GammaFactors(op, x);
+  return {.operands = {x, gamma, RowFactors(rows, rows), x}, .results = {x, gamma}};
 }
 
 // With n = x rstd: dgamma = sum of dy n, dx = rstd (dy gamma - n mean(dy gamma n)).
@@ -104,17 +119,15 @@ absl::Status EvaluateRmsNormGrad(Evaluation& e) {
   const std::vector<double>&x = e.operand(0).floats(), &gamma = e.operand(1).floats();
   const std::vector<double>&rstd = e.operand(2).floats(), &dy = e.operand(3).floats();
   std::vector<double>&dx = e.results[0].floats(), &dgamma = e.results[1].floats();
-  const size_t n = gamma.size();
+  const size_t n = LengthOfRows(x, rstd), own = gamma.size();
   for (size_t row = 0; row < rstd.size(); ++row) {
     double mean = 0;
-    for (size_t i = 0; i < n; ++i) {
-      const size_t at = row * n + i;
-      dgamma[i] += dy[at] * x[at] * rstd[row];
-      mean += dy[at] * gamma[i] * x[at] * rstd[row] / static_cast<double>(n);
+    for (size_t at = row * n; at < (row + 1) * n; ++at) {
+      dgamma[at % own] += dy[at] * x[at] * rstd[row];
+      mean += dy[at] * gamma[at % own] * x[at] * rstd[row] / static_cast<double>(n);
     }
-    for (size_t i = 0; i < n; ++i) {
-      const size_t at = row * n + i;
-      dx[at] = rstd[row] * (dy[at] * gamma[i] - x[at] * rstd[row] * mean);
+    for (size_t at = row * n; at < (row + 1) * n; ++at) {
+      dx[at] = rstd[row] * (dy[at] * gamma[at % own] - x[at] * rstd[row] * mean);
     }
   }
   return absl::OkStatus();

@@ -26,7 +26,7 @@ std::vector<const UnaryFunction*> AllFunctions() {
 }
 
 TEST(UnaryFunctions, AreFoundByName) {
-  EXPECT_EQ(AllFunctions().size(), 38u);
+  EXPECT_EQ(AllFunctions().size(), 39u);
   EXPECT_EQ(FindUnaryFunction("Tanh")->name, "Tanh");
   EXPECT_EQ(FindUnaryFunction(""), nullptr);
   EXPECT_EQ(FindUnaryFunction("Add"), nullptr);
@@ -64,7 +64,7 @@ TEST(UnaryFunctions, HaveTheSlopeThatFiniteDifferencesHave) {
       }
     }
   }
-  EXPECT_EQ(differentiable, 34);
+  EXPECT_EQ(differentiable, 35);
 }
 
 // What no gradient flows through says so.
@@ -98,6 +98,8 @@ TEST(UnaryFunctions, HaveKnownValues) {
   EXPECT_EQ(Value("Clip", -infinity, {{"min", int64_t{-1}}}), -1);
   EXPECT_EQ(Value("HardSwish", 4), 4);
   EXPECT_EQ(Value("HardSwish", -4), 0);
+  EXPECT_EQ(Value("SquaredRelu", 3), 9);
+  EXPECT_EQ(Value("SquaredRelu", -3), 0);
   EXPECT_NEAR(Value("HardSigmoid", 1), 0.7, 1e-15);
   EXPECT_EQ(Value("Shrink", 2, {{"lambd", 1.5}, {"bias", 1.5}}), 0.5);
   EXPECT_EQ(Value("ThresholdedRelu", 1), 0);

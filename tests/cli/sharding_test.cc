@@ -243,6 +243,28 @@ TEST(Sharding, SaysWhatIsWrong) {
   EXPECT_THAT(error(kMlp + "--ep 5"), HasSubstr("infeasible (divisibility): ep=5: dimension 0 of"));
 }
 
+// Heads of Mamba-2 are split as those of attention are: of seven layers each is reduced behind its
+// last product, and its gradient before its first one; the embedding and the logits' gradient once.
+TEST(Sharding, ByThePatternReducesEachLayerOfAHybridOnce) {
+  const std::string command =
+      "simulate --model hybrid:pattern=MM*-MM-,hidden=1024,heads=16,kv_heads=8,seq=1024,vocab=8000,"
+      "mamba_heads=32,flash=1 --batch-size 2 --dtype bf16 --cluster dgx-h100:1 --hp 8 "
+      "--sharding megatron --sequence-parallel=0 --memory-limit none";
+  EXPECT_THAT(Execute(command).out,
+              HasSubstr("hp splits                embedding: vocabulary, 1 all-reduce; mlp: "
+                        "columns, rows, 14 all-reduces; state space: heads; attention: columns, "
+                        "heads, rows, 1 all-reduce; logits: columns"));
+  for (const std::string plan :
+       {"--dp 8 --zero 1", "--pp 2 --hp 2 --micro-batches 2", "--pp 2 --dp 2 --recompute full",
+        "--hp 4 --cp 2 --sharding megatron"}) {
+    EXPECT_GT(StepTime("simulate --model nemotron-h-8b:seq=1024 --batch-size 8 --dtype bf16 "
+                       "--cluster dgx-h100:1 --memory-limit none " +
+                       plan),
+              0)
+        << plan;
+  }
+}
+
 // Each sample of one side against each of the other, as in CLIP.
 constexpr char kMeeting[] = R"(func @towers (
   %u: f32[64,512] data,

@@ -23,6 +23,10 @@ constexpr char kMixtral[] =
 constexpr char kDeepseek[] =
     "gpt:layers=2,hidden=8,heads=2,head_dim=4,seq=6,vocab=10,mlp=swiglu,ffn=12,attention=latent,"
     "q_rank=6,kv_rank=4,rope_dim=2,v_dim=3,experts=4,expert_ffn=4,shared_ffn=6,dense_layers=1";
+constexpr char kHybrid[] =
+    "hybrid:pattern=M*-E,hidden=8,heads=2,kv_heads=1,seq=6,vocab=10,ffn=12,mamba_heads=4,mamba_dim="
+    "2,"
+    "groups=2,state=3,chunk=4,experts=4,topk=2,expert_ffn=4,shared_ffn=6,latent=4";
 const std::string kSmall[] = {
     "gpt:layers=2,hidden=8,heads=2,seq=6,vocab=10",
     "gpt:layers=2,hidden=8,heads=2,seq=6,vocab=10,dropout=0.1,flash=1",
@@ -30,6 +34,11 @@ const std::string kSmall[] = {
     kMixtral,
     "gpt:layers=1,hidden=8,heads=2,seq=6,vocab=10,experts=4,topk=1,capacity_factor=1.5",
     kDeepseek,
+    kHybrid,
+    "hybrid:pattern=M,hidden=8,heads=2,seq=6,vocab=10,mamba_dim=2,groups=2,state=2,experts=4,"
+    "expert_ffn=4,predicted=2",
+    "hybrid:pattern=ME,hidden=8,seq=6,vocab=10,mamba_dim=2,groups=2,state=2,mlp=swiglu,ffn=8,"
+    "experts=4",
     "bert:layers=2,hidden=8,heads=2,seq=6,vocab=10,dropout=0.1",
     "bert:layers=1,hidden=8,heads=2,seq=6,vocab=10,head=words",
     "resnet:depth=18,width=2,image=32,classes=4",
@@ -108,6 +117,16 @@ TEST(Families, RefuseKeysThatDoNotGoTogether) {
             "bert-base:heads=7: hidden is 768; wanted a multiple of 7 heads");
   EXPECT_EQ(Refused("resnet:depth=51"),
             "resnet:depth=51: depth is '51'; wanted 18 or 34 or 50 or 101 or 152");
+  EXPECT_EQ(Refused("hybrid:pattern=MX"),
+            "hybrid:pattern=MX: pattern is 'MX'; wanted 1 to 10000 letters out of M*-E");
+  EXPECT_EQ(Refused("hybrid:mamba_heads=3,groups=2"),
+            "hybrid:mamba_heads=3,groups=2: mamba_heads is 3; wanted a multiple of 2 groups");
+  EXPECT_EQ(Refused("hybrid:pattern=E,topk=9"),
+            "hybrid:pattern=E,topk=9: topk is 9; wanted at most 8 experts");
+  EXPECT_EQ(Refused("hybrid:heads=5"),
+            "hybrid:heads=5: hidden is 768; wanted a multiple of 5 heads, or try head_dim");
+  EXPECT_EQ(Refused("hybrid:kv_heads=5"),
+            "hybrid:kv_heads=5: heads is 12; wanted a multiple of 5 kv_heads");
   EXPECT_EQ(Refused("gpt9"),
             "gpt9: is no built-in model; wanted one of " + importer::BuiltinModels());
 }
@@ -120,6 +139,8 @@ TEST(Families, StandAnySize) {
         "gpt:layers=1,hidden=1,heads=1,seq=1,vocab=1,experts=4096,topk=4096,capacity_factor=1000",
         "gpt:layers=1,hidden=16384,heads=16384,head_dim=1048576,seq=1,vocab=1",
         "gpt:layers=1,seq=16777216,experts=4096,topk=1,capacity_factor=0.01",
+        "hybrid:pattern=M,hidden=1048576,seq=16777216,mamba_heads=16384,groups=16384,state=65536",
+        "hybrid:pattern=M,hidden=1,seq=1,mamba_dim=65536,groups=1,conv=64,chunk=65536",
         "bert:layers=1,seq=16777216,hidden=1048576,heads=1", "lstm:layers=1,hidden=1048576",
         "resnet:image=16384,width=16384", "resnet:image=32,width=1"}) {
     for (const int64_t batch : {int64_t{1}, int64_t{1} << 32}) {

@@ -97,6 +97,33 @@ TEST(GptFlops, OfExperts) {
               6 * tokens * 32 * 2 * expert, 1e4);
 }
 
+// Of Mamba-2, besides products by weights: each head's state takes in x and B and gives y by C, and
+// within a chunk of 128 x goes by scores, which are C by B of a group.
+TEST(HybridFlops, AreThoseOfProductsAttentionAndScans) {
+  const Summary summary = OfStep("nemotron-h-8b:seq=512", 2);
+  const double tokens = 2 * 512, inner = 128 * 64, shared = 8 * 128;
+  const double beside = (4 + 1) * (inner + 2 * shared) + 3 * 128 + inner;
+  const double products = 8'100'852'736.0 - 131072.0 * 4096 - 53 * 4096 - 24 * beside;
+  const double attention = 12.0 * 4 * 2 * 512 * 512 * 4096;
+  const double scan = 2 * (2 * inner * 128 + inner * 128 + shared * 128);
+  EXPECT_NEAR(summary.total().model_flops.count(),
+              6 * tokens * products + attention + 3 * 24 * tokens * scan, 1e4);
+}
+
+// A layer keeps, of 16 bits: what goes into it and its norm; gate, x, B, C and steps; x, B and C
+// convolved; y, y gated, and y normalized; and statistics of both norms.
+TEST(HybridActivations, OfMamba2) {
+  const auto saved = [](const char* pattern) {
+    const std::string keys =
+        ",hidden=64,seq=32,vocab=100,mamba_heads=8,mamba_dim=16,groups=2,state=4";
+    return OfStep(absl::StrCat("hybrid:pattern=", pattern, keys), 2).saved_activations.count();
+  };
+  constexpr int64_t kTokens = 64, kInner = 8 * 16, kShared = 2 * 4;
+  constexpr int64_t kProjected = 2 * kInner + 2 * kShared + 8, kConvolved = kInner + 2 * kShared;
+  EXPECT_EQ(saved("MM") - saved("M"),
+            kTokens * (2 * (2 * 64 + kProjected + kConvolved + 3 * kInner) + 4 * (1 + 2)));
+}
+
 // Korthikanti et al. 2022, equation 1: s·b·h·(34 + 5·a·s/h) bytes a layer. Without dropout of the
 // probabilities, 2·a·s²·b of the 5 are left.
 TEST(GptActivations, AreThoseOfTheFormula) {

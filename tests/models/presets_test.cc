@@ -30,9 +30,37 @@ int64_t GptParameters(int64_t layers, int64_t hidden, int64_t vocab, int64_t seq
   return 12 * layers * hidden * hidden + 13 * layers * hidden + (vocab + seq) * hidden + 2 * hidden;
 }
 
+// Of Nemotron-H with a hidden size of 8192.
+struct HybridLayers {
+  int64_t mamba, attention, mlp, ffn;
+};
+int64_t HybridParameters(const HybridLayers& layers) {
+  constexpr int64_t kHidden = 8192, kInner = 256 * 64, kShared = 8 * 256, kVocab = 131072;
+  constexpr int64_t kConvolved = kInner + 2 * kShared;
+  const int64_t mamba = kHidden * (kInner + kConvolved + 256) + (4 + 1) * kConvolved + 3 * 256 +
+                        kInner + kInner * kHidden;
+  const int64_t attention = 2 * kHidden * (64 + 8) * 128, mlp = 2 * kHidden * layers.ffn;
+  return layers.mamba * mamba + layers.attention * attention + layers.mlp * mlp +
+         (layers.mamba + layers.attention + layers.mlp + 1 + 2 * kVocab) * kHidden;
+}
+
+std::map<std::string, int64_t> OfHybrids() {
+  return {
+      {"nemotron-h-8b", 8'100'852'736},
+      // As their configurations add up: 45 or 54 layers of Mamba-2, of 5 or 10 of attention, and
+      // 48 or 54 feed-forwards.
+      {"nemotron-h-47b", HybridParameters({.mamba = 45, .attention = 5, .mlp = 48, .ffn = 30720})},
+      {"nemotron-h-56b", HybridParameters({.mamba = 54, .attention = 10, .mlp = 54, .ffn = 32768})},
+      {"nemotron-3-nano-30b-a3b", 31'577'937'344},
+      // Without the layers that predict further tokens.
+      {"nemotron-3-super-120b-a12b", 123'611'012'096 - 2'942'324'736},
+      {"nemotron-3-ultra-550b-a55b", 549'308'968'960},  // 1,121 GB with those layers, 11.2e9
+  };
+}
+
 // A preset without a line here fails.
 TEST(Presets, HaveThePublishedParameters) {
-  const std::map<std::string, int64_t> published = {
+  std::map<std::string, int64_t> published = {
       {"gpt2-small", 124'439'808},  // openai-community/gpt2 and the three beside it, on the hub
       {"gpt2-medium", 354'823'168},
       {"gpt2-large", 774'030'080},
@@ -84,6 +112,7 @@ TEST(Presets, HaveThePublishedParameters) {
       {"resnet-101", 44'549'160},
       {"resnet-152", 60'192'808},
   };
+  published.merge(OfHybrids());
   for (const ir::ModelPreset& preset : ir::AllPresets()) {
     const std::string name(preset.name);
     ASSERT_EQ(published.count(name), 1u) << name;
@@ -105,6 +134,7 @@ TEST(Presets, AreAsLargeAsTheirNamesSay) {
 
 TEST(Presets, TakeOtherKeys) {
   EXPECT_EQ(ParametersOf("gpt2-small:tied_embeddings=0"), 163'037'184);
+  EXPECT_EQ(ParametersOf("nemotron-3-super-120b-a12b:predicted=1"), 123'611'012'096);
   EXPECT_EQ(ParametersOf("gpt3-175b:seq=1024"), GptParameters(96, 12288, 50257, 1024));
   EXPECT_EQ(ParametersOf("bert-base:head=words"), 109'514'298);  // BertForMaskedLM: no pooler
 }

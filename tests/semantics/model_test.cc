@@ -45,6 +45,15 @@ constexpr Model kModels[] = {
      "layers=2,hidden=8,heads=2,head_dim=4,seq=4,vocab=8,mlp=swiglu,ffn=12,attention=latent,q_rank="
      "6,kv_rank=4,rope_dim=2,v_dim=3,experts=4,expert_ffn=4,shared_ffn=6,dense_layers=1,"
      "capacity_factor=2"},
+    {"hybrid",
+     "pattern=M*-M,hidden=8,heads=2,seq=4,vocab=8,ffn=12,mamba_heads=4,mamba_dim=2,groups=2,state="
+     "2,"
+     "chunk=2"},
+    {"hybrid",
+     "pattern=MEM,hidden=8,seq=4,vocab=8,mamba_heads=4,mamba_dim=2,groups=2,state=2,chunk=3,"
+     "experts="
+     "4,topk=2,expert_ffn=4,shared_ffn=6,latent=4,capacity_factor=2"},
+    {"hybrid", "pattern=-,hidden=8,heads=2,seq=4,vocab=8,ffn=6,predicted=2,predicted_pattern=*-"},
     {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,classes=4"},
     {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,head=words"},
     {"lstm", "layers=2,hidden=4,seq=3,vocab=8"},
@@ -64,16 +73,15 @@ ir::Function Step(const Model& model, const std::string& optimizer, bool simplif
   return function;
 }
 
-// The sum of the loss, and gradients and updated values by the name of what they are of.
+// The sum of the losses, and gradients and updated values by the name of what they are of.
 Named Results(const ir::Function& function, const Named& inputs) {
   const Named outputs = RunAll(function, inputs).outputs;
   Named results;
   for (const ir::Output& output : function.outputs()) {
     const Tensor& tensor = outputs.at(std::string(function.value_name(output.value)));
     if (output.role == ir::OutputRole::kLoss) {
-      Tensor sum(ir::DType::kF64, {});
+      Tensor& sum = results.try_emplace("loss", ir::DType::kF64, ir::Dims{}).first->second;
       for (const double value : tensor.floats()) sum.floats()[0] += value;
-      results["loss"] = sum;
     } else if (output.of.valid()) {
       results[absl::StrCat(ir::ToString(output.role), " ", function.value_name(output.of))] =
           tensor;

@@ -111,6 +111,10 @@ constexpr Model kModels[] = {
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,qkv=packed,flash=1"},
     {"gpt", "layers=3,hidden=16,heads=4,kv_heads=2,seq=4,vocab=8,mlp=swiglu,ffn=16,flash=1"},
     {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=6,experts=4,topk=2"},
+    {"hybrid",
+     "pattern=M*-MEM,hidden=8,heads=2,seq=4,vocab=8,ffn=6,mamba_heads=4,mamba_dim=2,groups=2,state="
+     "2,"
+     "chunk=2,experts=4,expert_ffn=4,latent=4"},
     {"bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,classes=4"},
     {"lstm", "layers=2,hidden=12,seq=3,vocab=8"},
     {"resnet", "depth=18,image=32,width=2,classes=4"},

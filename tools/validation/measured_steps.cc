@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "support/file.h"
 #include "support/status.h"
+#include "tools/validation/row_models.h"
 
 namespace orrery::tools {
 namespace measured_steps_cc {
@@ -119,6 +120,7 @@ void ReadModel(const Json& model, MeasuredStep& step) {
                 .rope_dim = Whole(model, "qk_rope_head_dim"),
                 .v_dim = Whole(model, "v_head_dim"),
                 .swiglu = gated || Truth(model, "swiglu")};
+  SetPreset(step.model);
   // Where a row does not say, as DeepSeek-V3 has them, and Kimi K2.
   MeasuredStep::Model& m = step.model;
   if (!m.latent || m.kv_rank > 0) return;

@@ -34,6 +34,7 @@ struct MeasuredStep {
     bool latent = false;   // attention of compressed keys and values, of these widths
     int64_t q_rank = 0, kv_rank = 0, rope_dim = 0, v_dim = 0;
     bool swiglu = false;
+    std::string preset = {};  // of the library, where layers are of several kinds
   } model;
   std::string device;
   int64_t devices = 0;

@@ -1,3 +1,5 @@
+#include "tools/validation/row_models.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,6 +47,31 @@ TEST(RowModels, TakesPlainProductsToo) {
   EXPECT_EQ(SetupOf(row)->plan.microbatches, 1);
   EXPECT_EQ(SetupOf(row)->flags.optimizer, "none");
   EXPECT_EQ(SetupOf(row)->stack, "ideal");
+}
+
+// By its name: rows do not say which layers are of which kind.
+TEST(RowModels, GoByPresetsWhereLayersAreOfSeveralKinds) {
+  MeasuredStep row = Row();
+  row.source = "03b_megatron_bridge_perf_summary";
+  row.model = {.name = "Nemotron_3_Nano", .seq = 8192};
+  SetPreset(row.model);
+  EXPECT_EQ(row.model.layers, 52);
+  EXPECT_EQ(row.model.hidden, 2688);
+  EXPECT_EQ(row.model.experts, 128);
+  row.ep = 8;
+  EXPECT_EQ(ModelOf(row), "nemotron-3-nano-30b-a3b:seq=8192");
+  EXPECT_EQ(SetupOf(row)->plan.ep, 8);
+  row.model = {.name = "Nemotron_3_Super", .seq = 4096};
+  SetPreset(row.model);
+  EXPECT_EQ(ModelOf(row), "nemotron-3-super-120b-a12b:seq=4096,predicted=2");
+  row.source = "20_automodel_moe";
+  EXPECT_EQ(ModelOf(row), "nemotron-3-super-120b-a12b:seq=4096");
+  row.model.name = "Nemotron V3 Ultra 550B (26.04)";
+  SetPreset(row.model);
+  EXPECT_EQ(ModelOf(row), "nemotron-3-ultra-550b-a55b:seq=4096");
+  row.model.name = "Nemotron-4 340B";
+  SetPreset(row.model);
+  EXPECT_EQ(row.model.preset, "");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "support/flag_names.h"
 #include "support/status.h"
 #include "tools/validation/row_cluster.h"
+#include "tools/validation/row_models.h"
 #include "tools/validation/row_recompute.h"
 #include "tools/validation/row_stages.h"
 #include "tools/validation/software_stack.h"
@@ -121,6 +122,7 @@ int64_t HeadsOf(const MeasuredStep::Model& model, int64_t tp) {
 // Models of these sources are Megatron's GPT, with its dropout, or Llamas.
 std::string ModelOf(const MeasuredStep& step, const StepSetup& setup, int64_t tp) {
   const MeasuredStep::Model& m = step.model;
+  if (!m.preset.empty()) return PresetModelOf(step);
   if (IsMlp(step)) return absl::StrCat("mlp:layers=", m.layers, ",dim=", m.hidden);
   const int64_t heads = HeadsOf(m, tp);
   const bool split = IsTorchtitan(setup.stack);  // the vocabulary is not padded

@@ -73,6 +73,7 @@ class Finder {
     if (absl::StartsWith(name, "CrossEntropy")) return "logits";
     if (absl::StartsWith(name, "Conv")) return "convolution";
     if (absl::StartsWith(name, "Lstm") || absl::StartsWith(name, "Gru")) return "recurrent";
+    if (absl::StartsWith(name, "SelectiveScan")) return "state space";
     const bool table = name == "Gather" && Rank(function_.operands(op)[0]) == 2;
     if (table || name == "GatherGrad") return "embedding";
     if (!function_.info(op).matrix_product) return "";
@@ -82,6 +83,7 @@ class Finder {
       const absl::string_view other = function_.info(near).name;
       if (absl::StartsWith(other, "Attention")) return "attention";
       if (absl::StartsWith(other, "CrossEntropy")) return "logits";
+      if (absl::StartsWith(other, "SelectiveScan")) return "state space";
     }
     return "mlp";
   }
@@ -135,6 +137,7 @@ class Finder {
       if (dim == 0) return "batch";
       return (last == 2 ? dim == 2 : dim == 1) ? "heads" : "sequence";
     }
+    if (absl::StartsWith(function_.info(op).name, "SelectiveScan") && dim > 1) return "heads";
     const bool reads_table = function_.kind(op) == OpKind::kGather;
     if (reads_table && dim >= 0) return dim == 0 ? "vocabulary" : "width";
     if (reads_table) return OfRows(DimOf(operands[1]));

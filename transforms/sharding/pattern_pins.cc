@@ -21,10 +21,12 @@ bool Has(const ir::ShardingRule::Factors& row, int8_t factor) {
 }
 
 // The dimension of operand `i` that every operand and result of a product has: that of the experts,
-// where the operand is their weights. -1: there is none.
+// where the operand is their weights. What a head has one number of is no weight. -1: there is
+// none.
 int ExpertDim(const Function& function, OpId op, size_t i) {
   const ir::OpInfo& info = function.info(op);
   if (!info.matrix_product || info.sharding == nullptr) return -1;
+  if (function.type(function.operands(op)[i]).dims.size() < 2) return -1;
   const ir::ShardingRule rule = ir::RuleOf(function, op);
   for (size_t d = 0; d < rule.operands[i].size(); ++d) {
     const int8_t factor = rule.operands[i][d];

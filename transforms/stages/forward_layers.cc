@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "absl/hash/hash.h"
@@ -22,6 +23,9 @@ using ir::OpKind;
 using ir::ValueId;
 
 constexpr int32_t kForever = std::numeric_limits<int32_t>::max();
+
+// Units of a block from which on they may be layers themselves.
+constexpr size_t kLongBlock = 6;
 
 // No elementwise op and no norm does so many flops for an element of its result.
 constexpr double kFlopsOfWork = 64;
@@ -243,8 +247,12 @@ class LayerFinder {
     }
     if (first < 0) return AddUnits(begin, end, narrow);
     Divide(begin, first, run.period);
-    for (int32_t i = 0; i < most; ++i) {
-      found_.emplace_back(first + i * run.period, first + (i + 1) * run.period);
+    if (IsOfFewKinds(first, first + run.period, narrow)) {
+      AddUnits(first, first + most * run.period, narrow);
+    } else {
+      for (int32_t i = 0; i < most; ++i) {
+        found_.emplace_back(first + i * run.period, first + (i + 1) * run.period);
+      }
     }
     const size_t count = found_.size();
     Divide(first + most * run.period, end, run.period);
@@ -266,6 +274,24 @@ class LayerFinder {
       return {.begin = last + 1 - longest, .end = last + period + 1, .period = period};
     }
     return {};
+  }
+
+  // Whether the ops are many units, most of which are like others.
+  template <typename Narrow>
+  bool IsOfFewKinds(int32_t begin, int32_t end, const Narrow& narrow) {
+    const size_t before = found_.size();
+    AddUnits(begin, end, narrow);
+    const size_t count = found_.size() - before;
+    std::set<std::vector<uint64_t>> kinds;
+    for (size_t i = before; i < found_.size(); ++i) {
+      std::vector<uint64_t> kind;
+      for (int32_t op = found_[i].first; op < found_[i].second; ++op) {
+        kind.push_back(chain_.signature(op));
+      }
+      kinds.insert(std::move(kind));
+    }
+    found_.resize(before);
+    return count >= kLongBlock && 2 * kinds.size() <= count;
   }
 
   // A layer from each cut point with work between it and the next one.

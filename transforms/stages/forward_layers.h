@@ -26,7 +26,9 @@ struct LayerRange {
 ///
 ///  - Where most of the graph repeats, a layer is what repeats: attention and feed-forward together
 ///  in a transformer. It begins at a cut point, and what lives longer than a layer, a mask say,
-///  does not count there. What is left before and after is looked at in the same way.
+///  does not count there. What is left before and after is looked at in the same way. Where what
+///  repeats is six units or more, of half as many kinds, as of Mamba-2 layers, feed-forwards and
+///  attention now and then, each unit is a layer: one from each cut point that more work follows.
 ///  - Elsewhere a layer begins at each cut point that more work follows, before the activations
 ///  that go into a matrix product or a convolution.
 ///  - What stands alone between the last layer that repeats and the loss, the head, is no layer,

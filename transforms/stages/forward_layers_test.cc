@@ -88,6 +88,29 @@ h.1.ln_1 .. h.1.mlp.residual
 )");
 }
 
+// What repeats is long, and itself repetition: its layers are those of the pattern.
+TEST(FindLayers, OfSeveralKinds) {
+  EXPECT_EQ(
+      LayersOf(Step("hybrid",
+                    "pattern=M-M-*-M-M-*-M-,hidden=8,heads=2,seq=4,vocab=8,ffn=16,mamba_heads="
+                    "4,mamba_dim=2,groups=2,state=2")),
+      R"(h.0.ln_1 .. h.0.residual
+h.1.ln_1 .. h.1.residual
+h.2.ln_1 .. h.2.residual
+h.3.ln_1 .. h.3.residual
+h.4.ln_1 .. h.4.residual
+h.5.ln_1 .. h.5.residual
+h.6.ln_1 .. h.6.residual
+h.7.ln_1 .. h.7.residual
+h.8.ln_1 .. h.8.residual
+h.9.ln_1 .. h.9.residual
+h.10.ln_1 .. h.10.residual
+h.11.ln_1 .. h.11.residual
+h.12.ln_1 .. h.12.residual
+h.13.ln_1 .. h.13.residual
+)");
+}
+
 // Norms that come last belong to the layer before them.
 TEST(FindLayers, OfAnEncoder) {
   EXPECT_EQ(LayersOf(Step("bert", "layers=2,hidden=8,heads=2,seq=4,vocab=8,classes=4")),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <span>
 
 #include "ir/op_info.h"
@@ -17,6 +18,8 @@ using ir::ValueId;
 
 // Parts of the longest period that is looked for.
 constexpr size_t kLongestPeriod = 64;
+// Parts of a block from which on they may be layers themselves.
+constexpr size_t kLongBlock = 6;
 // Blocks that make a repetition one that tells layers from the rest.
 constexpr size_t kManyBlocks = 3;
 
@@ -154,14 +157,16 @@ class Repetitions {
       }
     }
     if (best.blocks == 0) return;
-    const size_t after = best.begin + best.parts();
-    found_.push_back(Divided(best));
-    Find(begin, best.begin);
-    Find(after, end);
+    found_.push_back(Divided(best, begin, end));
+    const Repetition divided = found_.back();
+    Find(begin, divided.begin);
+    Find(divided.begin + divided.parts(), end);
   }
 
   // Blocks that differ in some parts only, as where every other one has experts, are each a layer.
-  Repetition Divided(Repetition run) const {
+  // So are the parts of long ones that are of few kinds, as of Mamba-2, attention and
+  // feed-forwards, and those of these kinds beside them, from `begin` up to `end`.
+  Repetition Divided(Repetition run, size_t begin, size_t end) const {
     for (size_t period = 1; period < run.period; ++period) {
       if (run.period % period != 0) continue;
       bool alike = true;
@@ -171,9 +176,15 @@ class Repetitions {
       if (!alike) continue;
       run.blocks *= run.period / period;
       run.period = period;
-      break;
+      return run;
     }
-    return run;
+    const auto first = kinds_.begin() + static_cast<std::ptrdiff_t>(run.begin);
+    const std::set<int32_t> kinds(first, first + static_cast<std::ptrdiff_t>(run.period));
+    if (run.period < kLongBlock || 2 * kinds.size() > run.period) return run;
+    size_t after = run.begin + run.parts();
+    while (run.begin > begin && kinds.contains(kinds_[run.begin - 1])) --run.begin;
+    while (after < end && kinds.contains(kinds_[after])) ++after;
+    return {.begin = run.begin, .period = 1, .blocks = after - run.begin};
   }
 
   const std::vector<int32_t>& kinds_;

@@ -68,6 +68,18 @@ TEST(FindUnits, OfMixturesWhateverIsGathered) {
   }
 }
 
+// Of several kinds in a long block that repeats: a layer each.
+TEST(FindUnits, OfHybrids) {
+  const ir::Function step =
+      ModelStep("hybrid",
+                "pattern=M-M-*-M-M-*-M-,hidden=8,heads=2,seq=4,vocab=32,ffn=16,mamba_heads=4,"
+                "mamba_dim=2,groups=2,state=2",
+                4);
+  EXPECT_EQ(UnitsText(step, UnitSize::kLayers),
+            "wte h.1.ln_1 h.2.ln_1 h.3.ln_1 h.4.ln_1 h.5.ln_1 h.6.ln_1 h.7.ln_1 h.8.ln_1 h.9.ln_1 "
+            "h.10.ln_1 h.11.ln_1 h.12.ln_1 h.13.ln_1 [ln_f]");
+}
+
 // A norm behind the residual stream goes with what follows; that of the last layer with the pooler.
 TEST(FindUnits, OfBert) {
   const ir::Function step =
