@@ -22,8 +22,12 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 // backward. On H100 the two oldest are as much slower than 2 as on A100. Blackwell runs 2 by
 // Ampere's instructions, at as many flops a core as Hopper. Other products: literature, not
 // checked.
-// Of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61 forward kernels
-// of TensorRT-LLM with heads of 128 and 2,048 positions or more (aiconfigurator@095f58a51).
+// Products with a scale for each 128 elements: the same bursts. Grouped products, and kernels that
+// sort rows by expert: layers of experts of the same source (docs/kernels.md, layers of experts);
+// on B200 SimuMax's permutation of tokens, 0.50 of the peak, which those layers fit as well.
+// Attention of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61
+// forward kernels of TensorRT-LLM with heads of 128 and 2,048 positions or more
+// (aiconfigurator@095f58a51).
 //
 // Unaligned: a step of GPT-2 with a vocabulary of 50,257 takes a quarter more than with 50,304
 // (Karpathy, nanoGPT, 2023), of which logits are a third; products of many matrices: what heads of
@@ -38,7 +42,8 @@ constexpr ProductRates kProductsOfA100 = {.efficiency = 0.906,
                                           .tile_penalty = 0.283,
                                           .step = Nanoseconds(340),
                                           .unaligned = kUnaligned,
-                                          .unaligned_batch = kUnalignedBatch};
+                                          .unaligned_batch = kUnalignedBatch,
+                                          .grouped = 0.65};
 
 constexpr AttentionRates kFlash2OnA100 = {
     .efficiency = 0.73, .backward = 0.86, .fill = 200, .width_power = 0.2};
@@ -54,6 +59,7 @@ KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .straggling = 0.006,
           .half = kProductsOfA100,
           .quarter = kProductsOfA100,
+          .blocks = kProductsOfA100,
           .eighth = kProductsOfA100,
           .attention =
               {.cudnn = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
@@ -67,7 +73,8 @@ KernelRates RatesOfA100(double sustained, absl::string_view source) {
                .triton = {.efficiency = 0.50, .backward = 0.50, .fill = 200, .width_power = 0},
                .cudnn8 = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3}},
           .copies_both_ways = false,
-          .other_products = 0.40};
+          .other_products = 0.40,
+          .gather = 0.70};
 }
 
 // Steps of NeMo with products of 8 bits imply so much less of a burst than those of 16.
@@ -80,7 +87,8 @@ constexpr ProductRates kQuarterProductsOfH100 = {.efficiency = 0.787,
                                                  .tile_penalty = 0.0135,
                                                  .step = Nanoseconds(79),
                                                  .unaligned = kUnaligned,
-                                                 .unaligned_batch = kUnalignedBatch};
+                                                 .unaligned_batch = kUnalignedBatch,
+                                                 .grouped = 1};
 
 KernelRates RatesOfH100(double sustained, absl::string_view source) {
   return {
@@ -99,8 +107,18 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
                .tile_penalty = 0.0259,
                .step = Nanoseconds(103),
                .unaligned = kUnaligned,
-               .unaligned_batch = kUnalignedBatch},
+               .unaligned_batch = kUnalignedBatch,
+               .grouped = 1},
       .quarter = kQuarterProductsOfH100,
+      .blocks = {.efficiency = 0.655,
+                 .memory = 0.790,
+                 .fill = 574,
+                 .wave_weight = 0.245,
+                 .tile_penalty = 0.497,
+                 .step = Nanoseconds(149),
+                 .unaligned = kUnaligned,
+                 .unaligned_batch = kUnalignedBatch,
+                 .grouped = 0.65},
       .eighth = kQuarterProductsOfH100,
       .attention =
           {.cudnn = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
@@ -115,6 +133,7 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
            .cudnn8 = {.efficiency = 0.81, .backward = 0.83, .fill = 200, .width_power = 0.5}},
       .copies_both_ways = true,
       .other_products = 0.65,
+      .gather = 0.60,
   };
 }
 
@@ -143,7 +162,8 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                .tile_penalty = 0.064,
                .step = Nanoseconds(77),
                .unaligned = kUnaligned,
-               .unaligned_batch = kUnalignedBatch},
+               .unaligned_batch = kUnalignedBatch,
+               .grouped = 1},
       .quarter = {.efficiency = 0.726,
                   .memory = 0.692,
                   .fill = 225,
@@ -151,7 +171,17 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                   .tile_penalty = 0.116,
                   .step = Nanoseconds(119),
                   .unaligned = kUnaligned,
-                  .unaligned_batch = kUnalignedBatch},
+                  .unaligned_batch = kUnalignedBatch,
+                  .grouped = 1},
+      .blocks = {.efficiency = 0.647,
+                 .memory = 0.568,
+                 .fill = 94,
+                 .wave_weight = 0.803,
+                 .tile_penalty = 0.0067,
+                 .step = Nanoseconds(130),
+                 .unaligned = kUnaligned,
+                 .unaligned_batch = kUnalignedBatch,
+                 .grouped = 1},
       .eighth = {.efficiency = 0.512,
                  .memory = 0.535,
                  .fill = 530,
@@ -159,7 +189,8 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                  .tile_penalty = 0.423,
                  .step = Nanoseconds(441),
                  .unaligned = kUnaligned,
-                 .unaligned_batch = kUnalignedBatch},
+                 .unaligned_batch = kUnalignedBatch,
+                 .grouped = 1},
       .attention =
           {.cudnn = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
            .flash3 = kFlash2OnB200,
@@ -173,6 +204,7 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
            .cudnn8 = {.efficiency = 0.706, .backward = 0.83, .fill = 200, .width_power = 0.5}},
       .copies_both_ways = false,
       .other_products = 0.55,
+      .gather = 0.50,
   };
 }
 
@@ -183,7 +215,8 @@ constexpr ProductRates kAssumed = {.efficiency = 0.8,
                                    .tile_penalty = 0.15,
                                    .step = Nanoseconds(150),
                                    .unaligned = kUnaligned,
-                                   .unaligned_batch = kUnalignedBatch};
+                                   .unaligned_batch = kUnalignedBatch,
+                                   .grouped = 1};
 
 constexpr AttentionRates kAssumedAttention = {
     .efficiency = 0.6, .backward = 0.83, .fill = 200, .width_power = 0.4};
@@ -203,6 +236,7 @@ KernelRates AssumedRates() {
       .straggling = 0.003,
       .half = kAssumed,
       .quarter = kAssumed,
+      .blocks = kAssumed,
       .eighth = kAssumed,
       .attention = {.cudnn = kAssumedAttention,
                     .flash3 = kAssumedFlash2,
@@ -216,6 +250,7 @@ KernelRates AssumedRates() {
                     .cudnn8 = kAssumedAttention},
       .copies_both_ways = false,
       .other_products = 0.5,
+      .gather = 0.60,
   };
 }
 
@@ -226,7 +261,8 @@ KernelRates RatesOfCdna() {
   KernelRates rates = AssumedRates();
   rates.source = "the best product of MI300X, which others are taken to be like";
   rates.measured = true;
-  rates.half.efficiency = rates.quarter.efficiency = rates.eighth.efficiency = 0.639;
+  rates.half.efficiency = rates.quarter.efficiency = 0.639;
+  rates.blocks.efficiency = rates.eighth.efficiency = 0.639;
   rates.sustained = rates.sustained_quarter = rates.sustained_eighth = 0.8;
   rates.attention.cudnn.efficiency = rates.attention.cudnn8.efficiency = 0.48;
   rates.attention.flash3.efficiency = rates.attention.flash2.efficiency = 0.40;

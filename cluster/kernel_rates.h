@@ -31,6 +31,9 @@ struct ProductRates {
   /// product and of products of many matrices: libraries have slower kernels for those.
   double unaligned;
   double unaligned_batch;
+  /// What is left of it in one kernel for the products of many experts; 1 where nothing else was
+  /// found.
+  double grouped;
 
   friend bool operator==(const ProductRates&, const ProductRates&) = default;
 };
@@ -69,12 +72,15 @@ struct KernelRates {
   double straggling;
   ProductRates half;     // 2-byte operands, and wider ones
   ProductRates quarter;  // 1-byte operands
+  ProductRates blocks;   // likewise, with a scale for each 128 elements of k
   ProductRates eighth;   // 4-bit operands; those of 1 byte where a device has none
   AttentionClassRates attention;
   /// 8-bit products want both operands with k in a row (Hopper's do), so that copies are made in
   /// both orders: one for the product forward, one for those of backward.
   bool copies_both_ways;
   double other_products;  // share of the peak that convolutions reach
+  /// Share of the peak of memory that kernels reach which sort rows: to experts and back.
+  double gather;
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };

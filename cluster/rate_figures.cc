@@ -31,6 +31,8 @@ void AddProducts(const std::string& of, ProductRates& rates, std::vector<RateFig
       &rates.unaligned, kLeastShare, 1);
   add("unaligned_batch", "the same of products of many matrices", &rates.unaligned_batch,
       kLeastShare, 1);
+  add("grouped", "share that is left in one kernel for the products of many experts",
+      &rates.grouped, kLeastShare, 1);
 }
 
 void AddAttention(const std::string& of, AttentionRates& rates, std::vector<RateFigure>& figures) {
@@ -64,6 +66,7 @@ std::vector<RateFigure> FiguresOf(KernelRates& rates) {
        0, 1}};
   rate_figures_cc::AddProducts("half", rates.half, figures);
   rate_figures_cc::AddProducts("quarter", rates.quarter, figures);
+  rate_figures_cc::AddProducts("blocks", rates.blocks, figures);
   rate_figures_cc::AddProducts("eighth", rates.eighth, figures);
   const std::pair<const char*, AttentionRates&> classes[] = {
       {"cudnn", rates.attention.cudnn},   {"flash3", rates.attention.flash3},
@@ -76,6 +79,8 @@ std::vector<RateFigure> FiguresOf(KernelRates& rates) {
                      &rates.copies_both_ways, 0, 1});
   figures.push_back({"other_products", "share of the peak that convolutions reach",
                      &rates.other_products, kLeastShare, 1});
+  figures.push_back({"gather", "share of the peak of memory in kernels that sort rows by expert",
+                     &rates.gather, kLeastShare, 1});
   return figures;
 }
 

@@ -84,6 +84,26 @@ TEST(OpKernels, HaveTheirSizes) {
   EXPECT_TRUE(OpKernelsOf(view.view(), Device()).empty());
 }
 
+// Of experts it is one kernel in the list, whatever software makes of it.
+TEST(OpKernels, OfExpertsAreOneThing) {
+  const auto model = MakeCostModel("kernels").value();
+  const OpFixture experts(OpKind::kMatMul, {Half({8, 256, 1024}), Half({8, 1024, 512})});
+  OpView view = experts.view();
+  EXPECT_EQ(OpKernelsOf(view, Device())[0].form, KernelForm::kProduct);
+  Duration last;
+  for (const bool each : {false, true}) {
+    const KernelChoice choice = {.experts = {.present = true, .kernel_each = each}};
+    view.choice = &choice;
+    const OpKernels kernels = OpKernelsOf(view, Device());
+    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(kernels[0].form, KernelForm::kGrouped);
+    EXPECT_EQ(kernels[0].shape, (ir::ProductShape{.batch = 8, .m = 256, .n = 512, .k = 1024}));
+    EXPECT_EQ(kernels[0].time, model->Compute(view, Device()));
+    EXPECT_GT(kernels[0].time, last);
+    last = kernels[0].time;
+  }
+}
+
 // By what software does, whose weights stand as [out, in].
 TEST(OpKernels, HaveTheLayoutsOfTheirPhase) {
   using enum ProductLayout;

@@ -2,6 +2,7 @@
 #define ORRERY_COST_MODELS_KERNELS_MATRIX_PRODUCT_H_
 
 #include <cstdint>
+#include <span>
 
 #include "absl/strings/string_view.h"
 #include "cluster/device.h"
@@ -23,11 +24,13 @@ namespace orrery::cost_models {
 FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device);
 
 /// Types of the operands, and of what is written; and whether rows of operands run along k. Else,
-/// as of gradients of weights, those of the first run along m.
+/// as of gradients of weights, those of the first run along m. Of experts: one kernel for many of
+/// them, ProductRates::grouped.
 struct ProductTypes {
   ir::DType in = ir::DType::kBF16;
   ir::DType out = ir::DType::kBF16;
   bool along_k = true;
+  bool of_experts = false;
 };
 
 /// Whether all rows begin at multiples of 16 bytes, as tensor cores' fastest kernels need them
@@ -55,6 +58,19 @@ struct ProductTime {
 /// sizes of at least 1.
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
                          const cluster::Device& device, double clock = 1);
+
+/// Products of experts: rows[e] rows times the matrix [k,n] of expert e.
+struct GroupedShape {
+  std::span<const int64_t> rows;
+  int64_t n = 0, k = 0;
+};
+
+/// The same in one kernel whose blocks are of all experts, as CUTLASS's grouped products and
+/// torch._grouped_mm have it: waves are of all blocks together, and the last rows of each expert
+/// fill a tile of their own. Experts without rows take nothing. Whatever the types say, they are of
+/// experts. Requires n and k of at least 1, and a row.
+ProductTime PriceGroupedProduct(const GroupedShape& shape, ProductTypes types,
+                                const cluster::Device& device, double clock = 1);
 
 }  // namespace orrery::cost_models
 

@@ -182,7 +182,8 @@ TEST(KernelPoints, SizesAreSizes) {
   EXPECT_EQ(DeviceOfName("GB300")->name, "gb300");
   EXPECT_EQ(DeviceOfName("H100-SXM5-80GB (inferred)")->name, "h100-80gb");
   EXPECT_EQ(*TypeOfName("FP8 (`float8_e4m3fn`)"), ir::DType::kF8);
-  EXPECT_FALSE(TypeOfName("fp8 e4m3, fine-grained scales, bf16 out").ok());
+  EXPECT_EQ(*TypeOfName("fp8 e4m3, fine-grained scales, bf16 out"), ir::DType::kF8Block);
+  EXPECT_EQ(*TypeOfName("fp8_block"), ir::DType::kF8Block);
   EXPECT_EQ(*TypeOfName("nvfp4"), ir::DType::kF4);
   EXPECT_FALSE(TypeOfName("int4").ok());
 }

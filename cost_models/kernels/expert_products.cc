@@ -1,0 +1,32 @@
+#include "cost_models/kernels/expert_products.h"
+
+#include <algorithm>
+
+#include "ir/op_kind.h"
+
+namespace orrery::cost_models {
+
+bool IsOfExperts(const OpView& op) {
+  if (op.choice == nullptr || !op.choice->experts.present) return false;
+  if (op.kind != ir::OpKind::kMatMul || op.operands.size() < 2) return false;
+  const ir::Dims &x = op.operands[0]->dims, &w = op.operands[1]->dims;
+  return x.size() == 3 && w.size() == 3 && x[0] == w[0] && x[0] > 1;
+}
+
+Duration PriceExpertProducts(const ir::ProductShape& shape, ProductTypes types,
+                             const ExpertProducts& experts, const cluster::Device& device,
+                             double clock) {
+  types.of_experts = !experts.kernel_each && shape.batch > 1;
+  if (!experts.kernel_each) return PriceProduct(shape, types, device, clock).time;
+  const ir::ProductShape one = {.batch = 1, .m = shape.m, .n = shape.n, .k = shape.k};
+  const Duration start = device.rates.start;
+  const Duration each = PriceProduct(one, types, device, clock).time + start;
+  return std::max(each, experts.call) * shape.batch - start;
+}
+
+Duration PriceExpertProducts(const ir::ProductShape& shape, ProductTypes types,
+                             const ExpertProducts& experts, const cluster::Device& device) {
+  return PriceExpertProducts(shape, types, experts, device, ClockOf(device.rates, types.in));
+}
+
+}  // namespace orrery::cost_models

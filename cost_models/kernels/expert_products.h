@@ -1,0 +1,32 @@
+#ifndef ORRERY_COST_MODELS_KERNELS_EXPERT_PRODUCTS_H_
+#define ORRERY_COST_MODELS_KERNELS_EXPERT_PRODUCTS_H_
+
+#include "cluster/device.h"
+#include "cost_models/cost_model.h"
+#include "cost_models/kernels/kernel_choice.h"
+#include "cost_models/kernels/matrix_product.h"
+#include "ir/op_info.h"
+
+// Products of experts as software carries them out. One kernel for all of them shares its waves
+// among experts. A kernel each, as TransformerEngine's GroupedLinear has it (multi_stream_cublas_
+// gemm: a call of cuBLAS for each expert, on four streams in turn), has waves, and a start, of its
+// own; streams begin one kernel's blocks where the one before leaves cores, but tiles are chosen,
+// and k is split, as if there were no other, and measured ones take what they take alone.
+
+namespace orrery::cost_models {
+
+/// Whether the op is a product of experts: of as many matrices as its first dimension says.
+bool IsOfExperts(const OpView& op);
+
+/// How long `shape.batch` such products take, without the start of the first kernel, at `clock`
+/// times the clock of a burst: that of training, unless it is said. No faster than the host calls
+/// them, if they are a kernel each.
+Duration PriceExpertProducts(const ir::ProductShape& shape, ProductTypes types,
+                             const ExpertProducts& experts, const cluster::Device& device,
+                             double clock);
+Duration PriceExpertProducts(const ir::ProductShape& shape, ProductTypes types,
+                             const ExpertProducts& experts, const cluster::Device& device);
+
+}  // namespace orrery::cost_models
+
+#endif  // ORRERY_COST_MODELS_KERNELS_EXPERT_PRODUCTS_H_

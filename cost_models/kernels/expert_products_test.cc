@@ -1,0 +1,89 @@
+#include "cost_models/kernels/expert_products.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+
+#include "cluster/device.h"
+#include "cost_models/op_fixture_test_util.h"
+#include "ir/op_kind.h"
+
+namespace orrery::cost_models {
+namespace expert_products_test_cc {
+namespace {
+
+constexpr ExpertProducts kOne = {.present = true};
+constexpr ExpertProducts kEach = {.present = true, .kernel_each = true};
+
+cluster::Device B200() { return *cluster::FindDevice("b200"); }
+
+// Experts of DeepSeek-V3, few rows of each.
+constexpr ir::ProductShape kSmall = {.batch = 256, .m = 128, .n = 7168, .k = 2048};
+
+TEST(ExpertProducts, InOneKernelAreProductsOfManyMatrices) {
+  const double clock = B200().rates.sustained;
+  EXPECT_EQ(PriceExpertProducts(kSmall, {}, kOne, B200()),
+            PriceProduct(kSmall, {}, B200(), clock).time);
+  // On an A100 such a kernel reaches less than those of single products.
+  const cluster::Device a100 = *cluster::FindDevice("a100-80gb");
+  const ir::ProductShape large = {.batch = 8, .m = 8192, .n = 8192, .k = 8192};
+  EXPECT_NEAR(PriceExpertProducts(large, {}, kOne, a100).seconds() /
+                  PriceExpertProducts(large, {}, kEach, a100).seconds(),
+              1 / a100.rates.half.grouped, 0.03);
+}
+
+// Each starts by itself, and fills tiles and waves by itself.
+TEST(ExpertProducts, InAKernelEachTakeThatManyTimesOne) {
+  const cluster::Device device = B200();
+  const ir::ProductShape one = {.m = 128, .n = 7168, .k = 2048};
+  const Duration alone = PriceProduct(one, {}, device, device.rates.sustained).time;
+  const Duration start = device.rates.start;
+  EXPECT_EQ(PriceExpertProducts(kSmall, {}, kEach, device), (alone + start) * 256 - start);
+  EXPECT_GT(PriceExpertProducts(kSmall, {}, kEach, device).seconds(),
+            1.3 * PriceExpertProducts(kSmall, {}, kOne, device).seconds());
+  // Of many rows it makes no difference.
+  const ir::ProductShape large = {.batch = 8, .m = 16384, .n = 7168, .k = 2048};
+  EXPECT_NEAR(PriceExpertProducts(large, {}, kEach, device).seconds() /
+                  PriceExpertProducts(large, {}, kOne, device).seconds(),
+              1, 0.02);
+}
+
+TEST(ExpertProducts, TakeNoLessThanTheirCalls) {
+  ExpertProducts called = kEach;
+  called.call = Duration::FromSeconds(50e-6);
+  const double seconds = PriceExpertProducts(kSmall, {}, called, B200()).seconds();
+  EXPECT_NEAR(seconds, 256 * 50e-6, 3e-6);
+  called.call = Duration::FromSeconds(1e-6);
+  EXPECT_EQ(PriceExpertProducts(kSmall, {}, called, B200()),
+            PriceExpertProducts(kSmall, {}, kEach, B200()));
+  // One kernel is one call.
+  called.kernel_each = false;
+  called.call = Duration::FromSeconds(50e-6);
+  EXPECT_EQ(PriceExpertProducts(kSmall, {}, called, B200()),
+            PriceExpertProducts(kSmall, {}, kOne, B200()));
+}
+
+// Products of a list of matrices are of experts where the model has a mixture; those of heads,
+// which are two lists deep, and of one matrix never.
+TEST(ExpertProducts, AreThoseOfAListOfMatrices) {
+  const KernelChoice with = {.experts = kOne}, without;
+  const auto is = [](const OpFixture& op, const KernelChoice* choice) {
+    OpView view = op.view();
+    view.choice = choice;
+    return IsOfExperts(view);
+  };
+  const auto product = [](std::initializer_list<int64_t> x, std::initializer_list<int64_t> w) {
+    return OpFixture(ir::OpKind::kMatMul, {Tensor(x), Tensor(w)});
+  };
+  EXPECT_TRUE(is(product({8, 128, 64}, {8, 64, 32}), &with));
+  EXPECT_FALSE(is(product({8, 128, 64}, {8, 64, 32}), &without));
+  EXPECT_FALSE(is(product({8, 128, 64}, {8, 64, 32}), nullptr));
+  EXPECT_FALSE(is(product({8, 128, 64}, {64, 32}), &with));
+  EXPECT_FALSE(is(product({1, 128, 64}, {1, 64, 32}), &with));
+  EXPECT_FALSE(is(product({2, 4, 128, 64}, {2, 4, 64, 128}), &with));
+}
+
+}  // namespace
+}  // namespace expert_products_test_cc
+}  // namespace orrery::cost_models
