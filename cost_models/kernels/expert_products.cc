@@ -5,6 +5,13 @@
 #include "ir/op_kind.h"
 
 namespace orrery::cost_models {
+namespace expert_products_cc {
+namespace {
+
+constexpr int64_t kStreams = 4;  // num_streams of TransformerEngine
+
+}  // namespace
+}  // namespace expert_products_cc
 
 bool IsOfExperts(const OpView& op) {
   if (op.choice == nullptr || !op.choice->experts.present) return false;
@@ -20,7 +27,10 @@ Duration PriceExpertProducts(const ir::ProductShape& shape, ProductTypes types,
   if (!experts.kernel_each) return PriceProduct(shape, types, device, clock).time;
   const ir::ProductShape one = {.batch = 1, .m = shape.m, .n = shape.n, .k = shape.k};
   const Duration start = device.rates.start;
-  const Duration each = PriceProduct(one, types, device, clock).time + start;
+  const ProductTime alone = PriceProduct(one, types, device, clock);
+  const Duration beside(std::max(alone.shared.picoseconds(),
+                                 alone.time.picoseconds() / expert_products_cc::kStreams));
+  const Duration each = beside + start;
   return std::max(each, experts.call) * shape.batch - start;
 }
 

@@ -9,9 +9,9 @@
 
 // Products of experts as software carries them out. One kernel for all of them shares its waves
 // among experts. A kernel each, as TransformerEngine's GroupedLinear has it (multi_stream_cublas_
-// gemm: a call of cuBLAS for each expert, on four streams in turn), has waves, and a start, of its
-// own; streams begin one kernel's blocks where the one before leaves cores, but tiles are chosen,
-// and k is split, as if there were no other, and measured ones take what they take alone.
+// gemm: a call of cuBLAS for each expert, on four streams in turn), has a tile and splits of k that
+// are chosen for one expert, and a start of its own; what its last wave leaves idle the next
+// kernels take.
 
 namespace orrery::cost_models {
 

@@ -33,15 +33,20 @@ TEST(ExpertProducts, InOneKernelAreProductsOfManyMatrices) {
               1 / a100.rates.half.grouped, 0.03);
 }
 
-// Each starts by itself, and fills tiles and waves by itself.
+// Each starts by itself, with a tile of its own; cores that one leaves idle are the next one's.
 TEST(ExpertProducts, InAKernelEachTakeThatManyTimesOne) {
   const cluster::Device device = B200();
   const ir::ProductShape one = {.m = 128, .n = 7168, .k = 2048};
-  const Duration alone = PriceProduct(one, {}, device, device.rates.sustained).time;
+  const ProductTime alone = PriceProduct(one, {}, device, device.rates.sustained);
   const Duration start = device.rates.start;
-  EXPECT_EQ(PriceExpertProducts(kSmall, {}, kEach, device), (alone + start) * 256 - start);
+  EXPECT_LT(alone.shared, alone.time);
+  EXPECT_EQ(PriceExpertProducts(kSmall, {}, kEach, device), (alone.shared + start) * 256 - start);
   EXPECT_GT(PriceExpertProducts(kSmall, {}, kEach, device).seconds(),
             1.3 * PriceExpertProducts(kSmall, {}, kOne, device).seconds());
+  // A block or two leave more idle than four streams fill.
+  const ir::ProductShape tiny = {.batch = 64, .m = 16, .n = 64, .k = 4096};
+  const Duration least = PriceProduct({.m = 16, .n = 64, .k = 4096}, {}, device, 1).time;
+  EXPECT_GT(PriceExpertProducts(tiny, {}, kEach, device), least * 16);
   // Of many rows it makes no difference.
   const ir::ProductShape large = {.batch = 8, .m = 16384, .n = 7168, .k = 2048};
   EXPECT_NEAR(PriceExpertProducts(large, {}, kEach, device).seconds() /

@@ -60,12 +60,19 @@ struct Kernel {
 // Seconds of one way to run it.
 struct Parts {
   double waves = 0, products = 0, memory = 0, steps = 0, reductions = 0;
+  double products_shared = 0;  // were waves not rounded up
 
   double AtLeast() const { return std::max({products, memory, steps}) + reductions; }
-  double Sum() const {
-    const double longest = std::max({products, memory, steps});
+  double Sum() const { return SumWith(products); }
+  double SumShared() const { return SumWith(products_shared); }
+
+ private:
+  double SumWith(double of_products) const {
+    const double longest = std::max({of_products, memory, steps});
     double sum = 0;
-    for (const double part : {products, memory, steps}) sum += std::pow(part / longest, kOverlap);
+    for (const double part : {of_products, memory, steps}) {
+      sum += std::pow(part / longest, kOverlap);
+    }
     return longest * std::pow(sum, 1 / kOverlap) + reductions;
   }
 };
@@ -86,7 +93,8 @@ Parts PartsOf(const Kernel& kernel, Tile tile, double tile_rows, int splits) {
           .products = counted * block_flops / kernel.flops_per_second,
           .memory = (kernel.operand_bytes + parts) / kernel.bytes_per_second,
           .steps = steps * kernel.step_seconds,
-          .reductions = splits == 1 ? 0 : kSumSeconds};
+          .reductions = splits == 1 ? 0 : kSumSeconds,
+          .products_shared = blocks * block_flops / kernel.flops_per_second};
 }
 
 Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster::Device& device,
@@ -119,6 +127,7 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
 
 ProductTime FastestOf(const Kernel& kernel) {
   double best = std::numeric_limits<double>::infinity();
+  Parts of_best;
   ProductTime answer;
   for (const Tile tile : kTiles) {
     const double tile_rows = kernel.TileRows(tile.m);
@@ -128,7 +137,9 @@ ProductTime FastestOf(const Kernel& kernel) {
       const double seconds = parts.Sum();
       if (seconds >= best) continue;
       best = seconds;
+      of_best = parts;
       answer = {.time = Duration::FromSeconds(seconds),
+                .shared = {},
                 .tile_m = tile.m,
                 .tile_n = tile.n,
                 .splits = splits,
@@ -139,6 +150,7 @@ ProductTime FastestOf(const Kernel& kernel) {
                 .reductions = Duration::FromSeconds(parts.reductions)};
     }
   }
+  answer.shared = Duration::FromSeconds(of_best.SumShared());
   return answer;
 }
 

@@ -40,7 +40,8 @@ bool IsAligned(const ir::ProductShape& shape, ProductTypes types);
 
 /// So many fields: what a user asks of a kernel.
 struct ProductTime {
-  Duration time;  // of the kernel, without its start
+  Duration time;    // of the kernel, without its start
+  Duration shared;  // the same, where others take the cores that its last wave leaves idle
   int tile_m = 0, tile_n = 0;
   int splits = 1;     // of k
   double waves = 0;   // of blocks over the cores
