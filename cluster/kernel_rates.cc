@@ -140,6 +140,16 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
 constexpr AttentionRates kFlash2OnB200 = {
     .efficiency = 0.185, .backward = 0.87, .fill = 230, .width_power = 0.2};
 
+constexpr ProductRates kBlockProductsOfB200 = {.efficiency = 0.647,
+                                               .memory = 0.568,
+                                               .fill = 94,
+                                               .wave_weight = 0.803,
+                                               .tile_penalty = 0.0067,
+                                               .step = Nanoseconds(130),
+                                               .unaligned = kUnaligned,
+                                               .unaligned_batch = kUnalignedBatch,
+                                               .grouped = 1};
+
 // Clocks of training, by how many bits products have.
 struct Clocks {
   double half, quarter, eighth;
@@ -173,15 +183,7 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                   .unaligned = kUnaligned,
                   .unaligned_batch = kUnalignedBatch,
                   .grouped = 1},
-      .blocks = {.efficiency = 0.647,
-                 .memory = 0.568,
-                 .fill = 94,
-                 .wave_weight = 0.803,
-                 .tile_penalty = 0.0067,
-                 .step = Nanoseconds(130),
-                 .unaligned = kUnaligned,
-                 .unaligned_batch = kUnalignedBatch,
-                 .grouped = 1},
+      .blocks = kBlockProductsOfB200,
       .eighth = {.efficiency = 0.512,
                  .memory = 0.535,
                  .fill = 530,

@@ -171,6 +171,13 @@ OpKernels ProductsAlone(const OpView& op, const cluster::Device& device) {
 }  // namespace
 }  // namespace kernels_cc
 
+bool IsOfExperts(const OpView& op) {
+  if (op.choice == nullptr || !op.choice->experts.present) return false;
+  if (op.kind != ir::OpKind::kMatMul || op.operands.size() < 2) return false;
+  const ir::Dims &x = op.operands[0]->dims, &w = op.operands[1]->dims;
+  return x.size() == 3 && w.size() == 3 && x[0] == w[0] && x[0] > 1;
+}
+
 OpKernel ProductKernel(const ir::ProductShape& shape, ProductTypes types, ProductLayout layout,
                        const cluster::Device& device) {
   const double clock = ClockOf(device.rates, types.in);

@@ -49,6 +49,10 @@ struct OpKernel {
   FusedAttention attention = {};
 };
 
+/// Whether software makes products of experts of the op: of as many matrices as its first dimension
+/// says, in a model that has a mixture.
+bool IsOfExperts(const OpView& op);
+
 /// Those of one op.
 using OpKernels = absl::InlinedVector<OpKernel, 2>;
 

@@ -104,6 +104,26 @@ TEST(OpKernels, OfExpertsAreOneThing) {
   }
 }
 
+// Products of a list of matrices are of experts where the model has a mixture; those of heads,
+// which are two lists deep, and of one matrix never.
+TEST(OpKernels, OfExpertsAreThoseOfAListOfMatrices) {
+  const KernelChoice with = {.experts = {.present = true}}, without;
+  const auto is = [](const OpFixture& op, const KernelChoice* choice) {
+    OpView view = op.view();
+    view.choice = choice;
+    return IsOfExperts(view);
+  };
+  const auto product = [](std::initializer_list<int64_t> x, std::initializer_list<int64_t> w) {
+    return OpFixture(ir::OpKind::kMatMul, {Tensor(x), Tensor(w)});
+  };
+  EXPECT_TRUE(is(product({8, 128, 64}, {8, 64, 32}), &with));
+  EXPECT_FALSE(is(product({8, 128, 64}, {8, 64, 32}), &without));
+  EXPECT_FALSE(is(product({8, 128, 64}, {8, 64, 32}), nullptr));
+  EXPECT_FALSE(is(product({8, 128, 64}, {64, 32}), &with));
+  EXPECT_FALSE(is(product({1, 128, 64}, {1, 64, 32}), &with));
+  EXPECT_FALSE(is(product({2, 4, 128, 64}, {2, 4, 64, 128}), &with));
+}
+
 // By what software does, whose weights stand as [out, in].
 TEST(OpKernels, HaveTheLayoutsOfTheirPhase) {
   using enum ProductLayout;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ir/op_kind.h"
-
 namespace orrery::cost_models {
 namespace expert_products_cc {
 namespace {
@@ -12,13 +10,6 @@ constexpr int64_t kStreams = 4;  // num_streams of TransformerEngine
 
 }  // namespace
 }  // namespace expert_products_cc
-
-bool IsOfExperts(const OpView& op) {
-  if (op.choice == nullptr || !op.choice->experts.present) return false;
-  if (op.kind != ir::OpKind::kMatMul || op.operands.size() < 2) return false;
-  const ir::Dims &x = op.operands[0]->dims, &w = op.operands[1]->dims;
-  return x.size() == 3 && w.size() == 3 && x[0] == w[0] && x[0] > 1;
-}
 
 Duration PriceExpertProducts(const ir::ProductShape& shape, ProductTypes types,
                              const ExpertProducts& experts, const cluster::Device& device,

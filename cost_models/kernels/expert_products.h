@@ -2,7 +2,6 @@
 #define ORRERY_COST_MODELS_KERNELS_EXPERT_PRODUCTS_H_
 
 #include "cluster/device.h"
-#include "cost_models/cost_model.h"
 #include "cost_models/kernels/kernel_choice.h"
 #include "cost_models/kernels/matrix_product.h"
 #include "ir/op_info.h"
@@ -14,9 +13,6 @@
 // kernels take.
 
 namespace orrery::cost_models {
-
-/// Whether the op is a product of experts: of as many matrices as its first dimension says.
-bool IsOfExperts(const OpView& op);
 
 /// How long `shape.batch` such products take, without the start of the first kernel, at `clock`
 /// times the clock of a burst: that of training, unless it is said. No faster than the host calls

@@ -3,11 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <initializer_list>
-
 #include "cluster/device.h"
-#include "cost_models/op_fixture_test_util.h"
-#include "ir/op_kind.h"
 
 namespace orrery::cost_models {
 namespace expert_products_test_cc {
@@ -67,26 +63,6 @@ TEST(ExpertProducts, TakeNoLessThanTheirCalls) {
   called.call = Duration::FromSeconds(50e-6);
   EXPECT_EQ(PriceExpertProducts(kSmall, {}, called, B200()),
             PriceExpertProducts(kSmall, {}, kOne, B200()));
-}
-
-// Products of a list of matrices are of experts where the model has a mixture; those of heads,
-// which are two lists deep, and of one matrix never.
-TEST(ExpertProducts, AreThoseOfAListOfMatrices) {
-  const KernelChoice with = {.experts = kOne}, without;
-  const auto is = [](const OpFixture& op, const KernelChoice* choice) {
-    OpView view = op.view();
-    view.choice = choice;
-    return IsOfExperts(view);
-  };
-  const auto product = [](std::initializer_list<int64_t> x, std::initializer_list<int64_t> w) {
-    return OpFixture(ir::OpKind::kMatMul, {Tensor(x), Tensor(w)});
-  };
-  EXPECT_TRUE(is(product({8, 128, 64}, {8, 64, 32}), &with));
-  EXPECT_FALSE(is(product({8, 128, 64}, {8, 64, 32}), &without));
-  EXPECT_FALSE(is(product({8, 128, 64}, {8, 64, 32}), nullptr));
-  EXPECT_FALSE(is(product({8, 128, 64}, {64, 32}), &with));
-  EXPECT_FALSE(is(product({1, 128, 64}, {1, 64, 32}), &with));
-  EXPECT_FALSE(is(product({2, 4, 128, 64}, {2, 4, 64, 128}), &with));
 }
 
 }  // namespace

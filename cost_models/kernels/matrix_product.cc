@@ -37,7 +37,8 @@ double ReadsOf(Tile tile) {
   return reads(tile) / reads(kLargest);
 }
 
-// All that is the same for each tile and split, in seconds, elements and bytes.
+// All that is the same for each tile and split, in seconds, elements and bytes. So many fields:
+// what a user asks, and what the device has.
 struct Kernel {
   double n, k;
   double rows;                       // of all products together

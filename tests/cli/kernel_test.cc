@@ -86,7 +86,7 @@ TEST(Kernel, PricesProductsOfExperts) {
   EXPECT_GT(each["time_s"].get<double>(), 1.2 * one["time_s"].get<double>());
   // Tiles and waves of a kernel each are those of one.
   EXPECT_LT(each["waves"].get<double>(), 4);
-  EXPECT_GT(one["waves"].get<double>(), 10);
+  EXPECT_GT(one["waves"].get<double>(), each["waves"].get<double>());
   EXPECT_EQ(Ask("--op grouped --shape 128,4096,2048 --device b200").code, 1);
   Write("k.csv", "op,dtype,shape,layout,seconds\ngrouped,bf16,64x128x4096x2048,TN,5e-4\n");
   EXPECT_THAT(Ask(shape + "--cost-model kernels:k.csv").out,

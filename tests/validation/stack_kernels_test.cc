@@ -6,6 +6,7 @@
 #include "search/evaluate.h"
 #include "tools/flags.h"
 #include "tools/validation/software_stack.h"
+#include "tools/validation/stack_file.h"
 
 // Which kernels stacks have, and what these move besides.
 
