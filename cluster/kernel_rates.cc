@@ -22,8 +22,8 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 // backward. On H100 the two oldest are as much slower than 2 as on A100. Blackwell runs 2 by
 // Ampere's instructions, at as many flops a core as Hopper. Other products: literature, not
 // checked.
-// Products with a scale for each 128 elements: the same bursts. Grouped products, and kernels that
-// sort rows by expert: layers of experts of the same source (docs/kernels.md, layers of experts);
+// Products with a scale for each 128 elements: the same bursts. Kernels that sort rows by expert:
+// layers of experts of the same source (docs/kernels.md, layers of experts);
 // on B200 SimuMax's permutation of tokens, 0.50 of the peak, which those layers fit as well.
 // Attention of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61
 // forward kernels of TensorRT-LLM with heads of 128 and 2,048 positions or more
@@ -42,8 +42,7 @@ constexpr ProductRates kProductsOfA100 = {.efficiency = 0.906,
                                           .tile_penalty = 0.283,
                                           .step = Nanoseconds(340),
                                           .unaligned = kUnaligned,
-                                          .unaligned_batch = kUnalignedBatch,
-                                          .grouped = 0.65};
+                                          .unaligned_batch = kUnalignedBatch};
 
 constexpr AttentionRates kFlash2OnA100 = {
     .efficiency = 0.73, .backward = 0.86, .fill = 200, .width_power = 0.2};
@@ -87,8 +86,7 @@ constexpr ProductRates kQuarterProductsOfH100 = {.efficiency = 0.787,
                                                  .tile_penalty = 0.0135,
                                                  .step = Nanoseconds(79),
                                                  .unaligned = kUnaligned,
-                                                 .unaligned_batch = kUnalignedBatch,
-                                                 .grouped = 1};
+                                                 .unaligned_batch = kUnalignedBatch};
 
 KernelRates RatesOfH100(double sustained, absl::string_view source) {
   return {
@@ -107,8 +105,7 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
                .tile_penalty = 0.0259,
                .step = Nanoseconds(103),
                .unaligned = kUnaligned,
-               .unaligned_batch = kUnalignedBatch,
-               .grouped = 1},
+               .unaligned_batch = kUnalignedBatch},
       .quarter = kQuarterProductsOfH100,
       .blocks = {.efficiency = 0.655,
                  .memory = 0.790,
@@ -117,8 +114,7 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
                  .tile_penalty = 0.497,
                  .step = Nanoseconds(149),
                  .unaligned = kUnaligned,
-                 .unaligned_batch = kUnalignedBatch,
-                 .grouped = 0.65},
+                 .unaligned_batch = kUnalignedBatch},
       .eighth = kQuarterProductsOfH100,
       .attention =
           {.cudnn = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
@@ -147,8 +143,7 @@ constexpr ProductRates kBlockProductsOfB200 = {.efficiency = 0.647,
                                                .tile_penalty = 0.0067,
                                                .step = Nanoseconds(130),
                                                .unaligned = kUnaligned,
-                                               .unaligned_batch = kUnalignedBatch,
-                                               .grouped = 1};
+                                               .unaligned_batch = kUnalignedBatch};
 
 // Clocks of training, by how many bits products have.
 struct Clocks {
@@ -172,8 +167,7 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                .tile_penalty = 0.064,
                .step = Nanoseconds(77),
                .unaligned = kUnaligned,
-               .unaligned_batch = kUnalignedBatch,
-               .grouped = 1},
+               .unaligned_batch = kUnalignedBatch},
       .quarter = {.efficiency = 0.726,
                   .memory = 0.692,
                   .fill = 225,
@@ -181,8 +175,7 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                   .tile_penalty = 0.116,
                   .step = Nanoseconds(119),
                   .unaligned = kUnaligned,
-                  .unaligned_batch = kUnalignedBatch,
-                  .grouped = 1},
+                  .unaligned_batch = kUnalignedBatch},
       .blocks = kBlockProductsOfB200,
       .eighth = {.efficiency = 0.512,
                  .memory = 0.535,
@@ -191,8 +184,7 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                  .tile_penalty = 0.423,
                  .step = Nanoseconds(441),
                  .unaligned = kUnaligned,
-                 .unaligned_batch = kUnalignedBatch,
-                 .grouped = 1},
+                 .unaligned_batch = kUnalignedBatch},
       .attention =
           {.cudnn = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
            .flash3 = kFlash2OnB200,
@@ -217,8 +209,7 @@ constexpr ProductRates kAssumed = {.efficiency = 0.8,
                                    .tile_penalty = 0.15,
                                    .step = Nanoseconds(150),
                                    .unaligned = kUnaligned,
-                                   .unaligned_batch = kUnalignedBatch,
-                                   .grouped = 1};
+                                   .unaligned_batch = kUnalignedBatch};
 
 constexpr AttentionRates kAssumedAttention = {
     .efficiency = 0.6, .backward = 0.83, .fill = 200, .width_power = 0.4};

@@ -31,9 +31,6 @@ struct ProductRates {
   /// product and of products of many matrices: libraries have slower kernels for those.
   double unaligned;
   double unaligned_batch;
-  /// What is left of it in one kernel for the products of many experts; 1 where nothing else was
-  /// found.
-  double grouped;
 
   friend bool operator==(const ProductRates&, const ProductRates&) = default;
 };

@@ -31,8 +31,6 @@ void AddProducts(const std::string& of, ProductRates& rates, std::vector<RateFig
       &rates.unaligned, kLeastShare, 1);
   add("unaligned_batch", "the same of products of many matrices", &rates.unaligned_batch,
       kLeastShare, 1);
-  add("grouped", "share that is left in one kernel for the products of many experts",
-      &rates.grouped, kLeastShare, 1);
 }
 
 void AddAttention(const std::string& of, AttentionRates& rates, std::vector<RateFigure>& figures) {

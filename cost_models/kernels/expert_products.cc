@@ -14,7 +14,6 @@ constexpr int64_t kStreams = 4;  // num_streams of TransformerEngine
 Duration PriceExpertProducts(const ir::ProductShape& shape, ProductTypes types,
                              const ExpertProducts& experts, const cluster::Device& device,
                              double clock) {
-  types.of_experts = !experts.kernel_each && shape.batch > 1;
   if (!experts.kernel_each) return PriceProduct(shape, types, device, clock).time;
   const ir::ProductShape one = {.batch = 1, .m = shape.m, .n = shape.n, .k = shape.k};
   const Duration start = device.rates.start;

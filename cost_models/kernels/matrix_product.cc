@@ -115,8 +115,8 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
           .m = m,
           .batch = batch,
           .of_each = {},
-          .flops_per_second = MatrixPeak(types.in, device).flops_per_second() * rates.efficiency *
-                              left * clock * (types.of_experts ? rates.grouped : 1),
+          .flops_per_second =
+              MatrixPeak(types.in, device).flops_per_second() * rates.efficiency * left * clock,
           .bytes_per_second =
               static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.memory,
           .cores = static_cast<double>(of_device.cores),
@@ -198,7 +198,6 @@ ProductTime PriceGroupedProduct(const GroupedShape& shape, ProductTypes types,
     rows += of_one;
     experts += of_one > 0 ? 1 : 0;
   }
-  types.of_experts = true;
   // Rows of all at once are the same bytes, but for the matrices of other experts.
   matrix_product_cc::Kernel kernel = matrix_product_cc::KernelOf(
       {.batch = 1, .m = rows, .n = shape.n, .k = shape.k}, types, device, clock);

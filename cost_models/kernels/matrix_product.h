@@ -24,13 +24,11 @@ namespace orrery::cost_models {
 FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device);
 
 /// Types of the operands, and of what is written; and whether rows of operands run along k. Else,
-/// as of gradients of weights, those of the first run along m. Of experts: one kernel for many of
-/// them, ProductRates::grouped.
+/// as of gradients of weights, those of the first run along m.
 struct ProductTypes {
   ir::DType in = ir::DType::kBF16;
   ir::DType out = ir::DType::kBF16;
   bool along_k = true;
-  bool of_experts = false;
 };
 
 /// Whether all rows begin at multiples of 16 bytes, as tensor cores' fastest kernels need them
@@ -68,8 +66,8 @@ struct GroupedShape {
 
 /// The same in one kernel whose blocks are of all experts, as CUTLASS's grouped products and
 /// torch._grouped_mm have it: waves are of all blocks together, and the last rows of each expert
-/// fill a tile of their own. Experts without rows take nothing. Whatever the types say, they are of
-/// experts. Requires n and k of at least 1, and a row.
+/// fill a tile of their own. Experts without rows take nothing.  Requires n and k of at least 1,
+/// and a row.
 ProductTime PriceGroupedProduct(const GroupedShape& shape, ProductTypes types,
                                 const cluster::Device& device, double clock = 1);
 

@@ -19,10 +19,18 @@ namespace {
 constexpr uint32_t kRoutings = 5;  // of which the source has the mean
 
 // What the layer takes whatever its size: the choice of experts, the sorting of their numbers, and
-// the starts of all its kernels. With `gather` of cluster/kernel_rates.h and `grouped` of its
-// products it was fitted on two thirds of the shapes of layers (docs/kernels.md).
+// the starts of all its kernels. This, GroupedShare and `gather` of cluster/kernel_rates.h were
+// fitted on two thirds of the shapes of layers (docs/kernels.md).
 double FixedSeconds(const KernelPoints& kernels) {
   return absl::StartsWith(kernels.device.name, "a100") ? 50e-6 : 30e-6;
+}
+
+// What TensorRT-LLM's kernels of products of experts reach of single products: those of Ampere,
+// and CUTLASS's with scales of blocks on Hopper, which are no DeepGEMM.
+double GroupedShare(const KernelPoints& kernels) {
+  const bool ampere = absl::StartsWith(kernels.device.name, "a100");
+  const bool hopper = absl::StartsWith(kernels.device.name, "h");
+  return ampere || (hopper && kernels.dtype == ir::DType::kF8Block) ? 0.65 : 1;
 }
 
 double Uniform(std::mt19937& random) {
@@ -77,7 +85,10 @@ struct Layer {
 };
 
 double SecondsOf(const KernelPoints& kernels, const Layer& layer, std::span<const int64_t> rows) {
-  const cluster::Device& device = kernels.device;
+  cluster::Device device = kernels.device;
+  for (cluster::ProductRates* rates : {&device.rates.half, &device.rates.blocks}) {
+    rates->efficiency *= GroupedShare(kernels);
+  }
   const cost_models::ProductTypes types = {.in = kernels.dtype, .out = ir::DType::kBF16};
   const auto all = static_cast<double>(std::accumulate(rows.begin(), rows.end(), int64_t{0}));
   const auto tokens = static_cast<double>(layer.tokens), hidden = static_cast<double>(layer.hidden),
