@@ -3,8 +3,9 @@
 
 Products of matrices, those of experts, fused attention, element-wise kernels, and a layer of a
 transformer, forward and backward: the CSV that docs/kernels.md describes. Each kernel is timed
-twice: in a burst, after a pause, and sustained, in a long loop, in which power lowers the clocks as it does
-in training; `seconds` are the sustained ones. Operands take turns, so that caches do not hold them.
+twice: in a burst, after a pause, and sustained, in a long loop, in which power lowers the clocks
+as it does in training; `seconds` are the sustained ones. Operands take turns, so that caches do
+not hold them.
 Where CUDA is, calls are captured in a graph, so that the host's launches are no part of the times.
 
 Takes some 7 minutes with CUDA; --quick some 3; --like as long as the file has rows, a second each.
