@@ -110,12 +110,17 @@ double SecondsOf(const KernelPoints& kernels, const Layer& layer, std::span<cons
   return seconds;
 }
 
-absl::Status CheckSizes(const Routing& routing, int64_t tp, int64_t inter) {
+absl::Status CheckSizes(const Routing& routing, const Layer& layer, int64_t tp) {
   constexpr int64_t kMostExperts = 1 << 14;
+  constexpr double kMostTogether = 1e17;  // as program `kernel` has it
   const bool fits = routing.experts <= kMostExperts && routing.topk <= routing.experts &&
-                    routing.experts % routing.ranks == 0 && inter % tp == 0;
-  if (fits) return absl::OkStatus();
-  return absl::FailedPreconditionError("a layer's experts are none that ranks can share out");
+                    routing.experts % routing.ranks == 0 && layer.inter % tp == 0;
+  const double together = static_cast<double>(routing.tokens) * static_cast<double>(routing.topk) *
+                          static_cast<double>(layer.hidden) * static_cast<double>(layer.inter);
+  if (fits && together <= kMostTogether) return absl::OkStatus();
+  return absl::FailedPreconditionError(fits
+                                           ? "a layer's sizes are together over 1e17"
+                                           : "a layer's experts are none that ranks can share out");
 }
 
 }  // namespace
@@ -160,7 +165,7 @@ absl::StatusOr<double> PredictExpertLayer(const KernelPoints& kernels,
   ORRERY_ASSIGN_OR_RETURN(layer.inter, SizeOfPoint(figures, "inter"));
   ORRERY_ASSIGN_OR_RETURN(const int64_t tp, SizeOfPoint(figures, "tp"));
   layer.tokens = routing.tokens;
-  ORRERY_RETURN_IF_ERROR(own::CheckSizes(routing, tp, layer.inter));
+  ORRERY_RETURN_IF_ERROR(own::CheckSizes(routing, layer, tp));
   layer.inter /= tp;
   const double index = figures.at("distribution");
   if (!(index >= 0 && index < static_cast<double>(kernels.distributions.size()))) {

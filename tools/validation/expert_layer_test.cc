@@ -101,6 +101,10 @@ TEST(ExpertLayer, WantsSizes) {
   EXPECT_THAT(error("ep", 3), HasSubstr("none that ranks can share out"));
   EXPECT_THAT(error("topk", 512), HasSubstr("none that ranks can share out"));
   EXPECT_THAT(error("tp", 3), HasSubstr("none that ranks can share out"));
+  PointFigures much = kLayer;
+  much["inter"] = much["hidden"] = 1 << 24;
+  EXPECT_EQ(PredictExpertLayer(h100, much).status().message(),
+            "a layer's sizes are together over 1e17");
   EXPECT_EQ(error("distribution", 2), "a layer without a distribution of tokens");
   EXPECT_EQ(error("distribution", -1), "a layer without a distribution of tokens");
 }
