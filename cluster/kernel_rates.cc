@@ -22,8 +22,12 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 // backward. On H100 the two oldest are as much slower than 2 as on A100. Blackwell runs 2 by
 // Ampere's instructions, at as many flops a core as Hopper. Other products: literature, not
 // checked.
-// Of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61 forward kernels
-// of TensorRT-LLM with heads of 128 and 2,048 positions or more (aiconfigurator@095f58a51).
+// Products with a scale for each 128 elements: the same bursts. Kernels that sort rows by expert:
+// layers of experts of the same source (docs/kernels.md, layers of experts);
+// on B200 SimuMax's permutation of tokens, 0.50 of the peak, which those layers fit as well.
+// Attention of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61
+// forward kernels of TensorRT-LLM with heads of 128 and 2,048 positions or more
+// (aiconfigurator@095f58a51).
 //
 // Unaligned: a step of GPT-2 with a vocabulary of 50,257 takes a quarter more than with 50,304
 // (Karpathy, nanoGPT, 2023), of which logits are a third; products of many matrices: what heads of
@@ -60,6 +64,7 @@ KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .straggling = 0.006,
           .half = kProductsOfA100,
           .quarter = kProductsOfA100,
+          .blocks = kProductsOfA100,
           .eighth = kProductsOfA100,
           .attention =
               {.cudnn = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
@@ -74,7 +79,8 @@ KernelRates RatesOfA100(double sustained, absl::string_view source) {
                .cudnn8 = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3}},
           .copies_both_ways = false,
           .other_products = 0.40,
-          .scan = kScan};
+          .scan = kScan,
+          .gather = 0.70};
 }
 
 // Steps of NeMo with products of 8 bits imply so much less of a burst than those of 16.
@@ -108,6 +114,14 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
                .unaligned = kUnaligned,
                .unaligned_batch = kUnalignedBatch},
       .quarter = kQuarterProductsOfH100,
+      .blocks = {.efficiency = 0.655,
+                 .memory = 0.790,
+                 .fill = 574,
+                 .wave_weight = 0.245,
+                 .tile_penalty = 0.497,
+                 .step = Nanoseconds(149),
+                 .unaligned = kUnaligned,
+                 .unaligned_batch = kUnalignedBatch},
       .eighth = kQuarterProductsOfH100,
       .attention =
           {.cudnn = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
@@ -123,11 +137,21 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
       .copies_both_ways = true,
       .other_products = 0.65,
       .scan = kScan,
+      .gather = 0.60,
   };
 }
 
 constexpr AttentionRates kFlash2OnB200 = {
     .efficiency = 0.185, .backward = 0.87, .fill = 230, .width_power = 0.2};
+
+constexpr ProductRates kBlockProductsOfB200 = {.efficiency = 0.647,
+                                               .memory = 0.568,
+                                               .fill = 94,
+                                               .wave_weight = 0.803,
+                                               .tile_penalty = 0.0067,
+                                               .step = Nanoseconds(130),
+                                               .unaligned = kUnaligned,
+                                               .unaligned_batch = kUnalignedBatch};
 
 // Clocks of training, by how many bits products have.
 struct Clocks {
@@ -160,6 +184,7 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                   .step = Nanoseconds(119),
                   .unaligned = kUnaligned,
                   .unaligned_batch = kUnalignedBatch},
+      .blocks = kBlockProductsOfB200,
       .eighth = {.efficiency = 0.512,
                  .memory = 0.535,
                  .fill = 530,
@@ -182,6 +207,7 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
       .copies_both_ways = false,
       .other_products = 0.55,
       .scan = kScan,
+      .gather = 0.50,
   };
 }
 
@@ -212,6 +238,7 @@ KernelRates AssumedRates() {
       .straggling = 0.003,
       .half = kAssumed,
       .quarter = kAssumed,
+      .blocks = kAssumed,
       .eighth = kAssumed,
       .attention = {.cudnn = kAssumedAttention,
                     .flash3 = kAssumedFlash2,
@@ -226,6 +253,7 @@ KernelRates AssumedRates() {
       .copies_both_ways = false,
       .other_products = 0.5,
       .scan = kScan,
+      .gather = 0.60,
   };
 }
 
@@ -236,7 +264,8 @@ KernelRates RatesOfCdna() {
   KernelRates rates = AssumedRates();
   rates.source = "the best product of MI300X, which others are taken to be like";
   rates.measured = true;
-  rates.half.efficiency = rates.quarter.efficiency = rates.eighth.efficiency = 0.639;
+  rates.half.efficiency = rates.quarter.efficiency = 0.639;
+  rates.blocks.efficiency = rates.eighth.efficiency = 0.639;
   rates.sustained = rates.sustained_quarter = rates.sustained_eighth = 0.8;
   rates.attention.cudnn.efficiency = rates.attention.cudnn8.efficiency = 0.48;
   rates.attention.flash3.efficiency = rates.attention.flash2.efficiency = 0.40;

@@ -69,6 +69,7 @@ struct KernelRates {
   double straggling;
   ProductRates half;     // 2-byte operands, and wider ones
   ProductRates quarter;  // 1-byte operands
+  ProductRates blocks;   // likewise, with a scale for each 128 elements of k
   ProductRates eighth;   // 4-bit operands; those of 1 byte where a device has none
   AttentionClassRates attention;
   /// 8-bit products want both operands with k in a row (Hopper's do), so that copies are made in
@@ -78,6 +79,8 @@ struct KernelRates {
   /// Share of the memory's peak that kernels along a sequence reach: the convolution and the scan
   /// of a Mamba-2 layer, of which each reads what the one before has written.
   double scan;
+  /// Share of the peak of memory that kernels reach which sort rows: to experts and back.
+  double gather;
 
   friend bool operator==(const KernelRates&, const KernelRates&) = default;
 };

@@ -64,6 +64,7 @@ std::vector<RateFigure> FiguresOf(KernelRates& rates) {
        0, 1}};
   rate_figures_cc::AddProducts("half", rates.half, figures);
   rate_figures_cc::AddProducts("quarter", rates.quarter, figures);
+  rate_figures_cc::AddProducts("blocks", rates.blocks, figures);
   rate_figures_cc::AddProducts("eighth", rates.eighth, figures);
   const std::pair<const char*, AttentionRates&> classes[] = {
       {"cudnn", rates.attention.cudnn},   {"flash3", rates.attention.flash3},
@@ -78,6 +79,8 @@ std::vector<RateFigure> FiguresOf(KernelRates& rates) {
                      &rates.other_products, kLeastShare, 1});
   figures.push_back({"scan", "share of the peak of memory that kernels along a sequence reach",
                      &rates.scan, kLeastShare, 1});
+  figures.push_back({"gather", "share of the peak of memory in kernels that sort rows by expert",
+                     &rates.gather, kLeastShare, 1});
   return figures;
 }
 

@@ -34,7 +34,7 @@ TEST(RateFigures, AreAllThatRatesHave) {
     EXPECT_TRUE(rates == before) << figure.path;
   }
   // Of products 8, of attention 5; and source and measured have none.
-  EXPECT_EQ(paths.size(), 9 + 3 * 8 + 6 * 5);
+  EXPECT_EQ(paths.size(), 10 + 4 * 8 + 6 * 5);
 }
 
 TEST(RateFigures, StayInTheirRange) {

@@ -95,9 +95,11 @@ std::vector<int64_t> ShapeOf(const std::string& text, size_t least, size_t most)
 }
 
 absl::Status ReadProduct(const Line& line, MeasuredKernel& kernel) {
-  const std::vector<int64_t> shape = ShapeOf(line[kShape], 3, 4);
+  const bool grouped = kernel.form == KernelForm::kGrouped;
+  const std::vector<int64_t> shape = ShapeOf(line[kShape], grouped ? 4 : 3, 4);
   if (shape.empty()) {
-    return line.Wrong(kShape, "m x n x k or batch x m x n x k, as 4096x12288x12288");
+    return line.Wrong(kShape, grouped ? "experts x m x n x k, m rows of each"
+                                      : "m x n x k or batch x m x n x k, as 4096x12288x12288");
   }
   const size_t at = shape.size() - 3;
   kernel.sizes = {at == 1 ? shape[0] : 1, shape[at], shape[at + 1], shape[at + 2]};
@@ -130,7 +132,8 @@ absl::StatusOr<std::optional<MeasuredKernel>> KernelOf(const Line& line) {
   const std::string op = line[kOp];
   if (op == "layer") return std::nullopt;
   absl::Status read;
-  if (op == "matmul") {
+  if (op == "matmul" || op == "grouped") {
+    if (op == "grouped") kernel.form = KernelForm::kGrouped;
     read = ReadProduct(line, kernel);
   } else if (op == "attention") {
     kernel.form = KernelForm::kAttention;
@@ -141,7 +144,7 @@ absl::StatusOr<std::optional<MeasuredKernel>> KernelOf(const Line& line) {
     const bool fits = absl::SimpleAtoi(line[kShape], &bytes) && bytes >= 1 && bytes <= kMostBytes;
     if (!fits) read = line.Wrong(kShape, "the bytes that are read and written");
   } else {
-    read = line.Wrong(kOp, "matmul, attention, elementwise or layer");
+    read = line.Wrong(kOp, "matmul, grouped, attention, elementwise or layer");
   }
   if (!read.ok()) return read;
   std::string type = line[kDType];
@@ -211,8 +214,9 @@ bool MeasuredKernel::IsOf(absl::string_view device_name) const {
 std::string ShapeText(const MeasuredKernel& row) {
   const auto& [first, second, third, fourth] = row.sizes;
   if (row.form == KernelForm::kMoving) return absl::StrCat(first);
-  if (row.form == KernelForm::kProduct) {
-    return absl::StrCat(first > 1 ? absl::StrCat(first, "x") : "", second, "x", third, "x", fourth);
+  if (IsProduct(row.form)) {
+    const bool several = first > 1 || row.form == KernelForm::kGrouped;
+    return absl::StrCat(several ? absl::StrCat(first, "x") : "", second, "x", third, "x", fourth);
   }
   return absl::StrCat(first / row.heads, "x", row.heads, "x", second, "x", fourth,
                       third != second ? absl::StrCat("x", third) : "");
@@ -228,6 +232,7 @@ std::string ShapeText(const OpKernel& kernel) {
 KernelSizes SizesOf(const OpKernel& kernel) {
   switch (kernel.form) {
     case KernelForm::kProduct:
+    case KernelForm::kGrouped:
       return {kernel.shape.batch, kernel.shape.m, kernel.shape.n, kernel.shape.k};
     case KernelForm::kAttention:
       return {kernel.attention.batch * kernel.attention.heads, kernel.attention.queries,

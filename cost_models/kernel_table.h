@@ -17,7 +17,8 @@
 
 namespace orrery::cost_models {
 
-/// How many sizes of a kernel tell how near two are. Of a product batch, m, n, k; of attention
+/// How many sizes of a kernel tell how near two are. Of a product batch, m, n, k, of products of
+/// experts how many experts, and m rows of each; of attention
 /// batch x heads, queries, keys, width; of one that moves bytes those, and ones.
 inline constexpr size_t kKernelSizeCount = 4;
 using KernelSizes = std::array<int64_t, kKernelSizeCount>;

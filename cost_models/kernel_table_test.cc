@@ -58,6 +58,22 @@ TEST(ParseKernelTable, ReadsAllForms) {
   EXPECT_EQ((*table)[4].seconds, 5e-6);
 }
 
+// Products of experts are none of many matrices: other software has other kernels for them.
+TEST(ParseKernelTable, ReadsProductsOfExperts) {
+  const auto table =
+      ParseKernelTable(kHead + "grouped,f8b,8x64x32x128,TN,1e-4\nmatmul,f8b,8x64x32x128,TN,2e-4\n" +
+                           "grouped,f8b,1x64x32x128,TN,1e-5\n",
+                       "f.csv");
+  ASSERT_TRUE(table.ok()) << table.status();
+  ASSERT_EQ(table->size(), 3u);
+  EXPECT_EQ((*table)[0].form, KernelForm::kGrouped);
+  EXPECT_EQ((*table)[0].dtype, ir::DType::kF8Block);
+  EXPECT_THAT((*table)[0].sizes, ElementsAre(8, 64, 32, 128));
+  EXPECT_EQ((*table)[1].form, KernelForm::kProduct);
+  EXPECT_EQ(ShapeText((*table)[0]), "8x64x32x128");
+  EXPECT_EQ(ShapeText((*table)[2]), "1x64x32x128");
+}
+
 TEST(ParseKernelTable, TakesTheMedianOfRowsOfOneKernel) {
   const auto table = ParseKernelTable(absl::StrCat(kHead,
                                                    "matmul,bf16,8x8x8,TN,1e-6\n"
@@ -83,10 +99,14 @@ TEST(ParseKernelTable, SaysWhereAndWhatIsWrong) {
        "ELF\x01\n",
        "f.csv: line 1: the head '\\177ELF\\001' has no column op"},
       {kHead + "conv,bf16,1x2x3,TN,1\n",
-       "f.csv: line 2: column 1 (op): got 'conv'; wanted matmul, attention, elementwise or layer"},
+       "f.csv: line 2: column 1 (op): got 'conv'; wanted matmul, grouped, attention, elementwise "
+       "or "
+       "layer"},
       {kHead + "# x\nmatmul,i32,1x2x3,TN,1\n", "f.csv: line 3: column 2 (dtype): got 'i32'"},
       {kHead + "matmul,bf16,1x2,TN,1\n",
        "f.csv: line 2: column 3 (shape): got '1x2'; wanted m x n x k or batch x m x n x k"},
+      {kHead + "grouped,bf16,1x2x3,TN,1\n",
+       "column 3 (shape): got '1x2x3'; wanted experts x m x n x k, m rows of each"},
       {kHead + "matmul,bf16,1x2x0,TN,1\n", "column 3 (shape): got '1x2x0'"},
       {kHead + "matmul,bf16,16777216x16777216x16777216,TN,1\n", "column 3 (shape)"},
       {kHead + "matmul,bf16,1x2x3,TT,1\n", "column 4 (layout): got 'TT'; wanted TN, NN, NT or any"},

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "cost_models/fused_attention.h"
 #include "cost_models/kernels/attention_kernel.h"
+#include "cost_models/kernels/expert_products.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
 #include "cost_models/op_kernels.h"
@@ -18,10 +19,17 @@ namespace orrery::cost_models {
 namespace kernels_cc {
 namespace {
 
-Duration MemoryTime(Bytes bytes, const cluster::Device& device, const ProductRates& rates) {
+// At a share of the peak of memory.
+Duration MemoryTime(Bytes bytes, const cluster::Device& device, double share) {
   return Duration::FromSeconds(
       static_cast<double>(bytes.count()) /
-      (static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.memory));
+      (static_cast<double>(device.memory_bandwidth.bytes_per_second()) * share));
+}
+
+// Whether it takes rows to where experts have them, or back.
+bool SortsRows(const OpView& op) {
+  return op.kind == ir::OpKind::kDispatch || op.kind == ir::OpKind::kCombine ||
+         op.kind == ir::OpKind::kCombineGrad;
 }
 
 // A kernel begins when the one before has ended, and no sooner than the host can launch it.
@@ -51,7 +59,7 @@ class Kernels final : public OverLinks {
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
                                 const cluster::Device& device) const override {
-    return Elementwise(flops, bytes, device) + Start(device);
+    return Moving(flops, bytes, device, device.rates.half.memory) + Start(device);
   }
 
   double Straggling(const cluster::Device& device) const override {
@@ -82,17 +90,19 @@ class Kernels final : public OverLinks {
     }
     if (IsAlongSequence(op)) return AlongSequence(op, device);
     if (info.matrix_product) return OtherProduct(op, device);
-    return Elementwise(FlopsOf(op), BytesOf(op, device), device);
+    return Moving(FlopsOf(op), BytesOf(op, device), device,
+                  SortsRows(op) ? device.rates.gather : device.rates.half.memory);
   }
 
-  // See KernelRates::copies_both_ways. Copies of 4 bits are always made in both orders: that along
-  // columns is of what a Hadamard transform has mixed, and a pass before both finds the largest
-  // elements (TransformerEngine's NVFP4BlockScaling).
+  // See KernelRates::copies_both_ways. Copies with a scale a block are always made in both orders,
+  // as blocks run along what is summed up over. Of 4 bits that along columns is of what a Hadamard
+  // transform has mixed, and a pass before both finds the largest elements (TransformerEngine's
+  // NVFP4BlockScaling).
   static Bytes BytesOfOtherCopy(const OpView& op, const cluster::Device& device) {
     if (op.kind != ir::OpKind::kCast) return Bytes(0);
     const ir::DType dtype = op.results[0]->dtype;
-    const bool both =
-        dtype == ir::DType::kF4 || (dtype == ir::DType::kF8 && device.rates.copies_both_ways);
+    const bool both = dtype == ir::DType::kF4 || dtype == ir::DType::kF8Block ||
+                      (dtype == ir::DType::kF8 && device.rates.copies_both_ways);
     const Bytes read = ir::SizeOf(*op.operands[0]) * OtherPasses(op);
     return both ? ir::SizeOf(*op.results[0]) + read : Bytes(0);
   }
@@ -105,11 +115,13 @@ class Kernels final : public OverLinks {
 
   static Duration Products(const OpView& op, const cluster::Device& device) {
     ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
-    Duration sum = MemoryTime(ExtraBytesOf(op), device, device.rates.half);
+    Duration sum = MemoryTime(ExtraBytesOf(op), device, device.rates.half.memory);
     for (const ir::ProductShape& shape : ProductsOf(op)) {
       if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
       types.along_k = HasRowsOf(op, shape.k);
-      sum += PriceProduct(shape, types, device, ClockOf(device.rates, types.in)).time;
+      sum += IsOfExperts(op)
+                 ? PriceExpertProducts(shape, types, op.choice->experts, device)
+                 : PriceProduct(shape, types, device, ClockOf(device.rates, types.in)).time;
     }
     return sum;
   }
@@ -119,7 +131,8 @@ class Kernels final : public OverLinks {
     const ir::DType dtype = op.operands[0]->dtype;
     const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
     const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
-    return std::max(products, MemoryTime(BytesMovedBy(op), device, ProductRatesOf(rates, dtype)));
+    return std::max(products,
+                    MemoryTime(BytesMovedBy(op), device, ProductRatesOf(rates, dtype).memory));
   }
 
   static bool IsAlongSequence(const OpView& op) {
@@ -136,9 +149,9 @@ class Kernels final : public OverLinks {
     return std::max(memory, OtherProduct(op, device));
   }
 
-  static Duration Elementwise(Flops flops, Bytes bytes, const cluster::Device& device) {
+  static Duration Moving(Flops flops, Bytes bytes, const cluster::Device& device, double share) {
     return std::max(Duration::FromSeconds(flops.count() / device.fp32.flops_per_second()),
-                    MemoryTime(bytes, device, device.rates.half));
+                    MemoryTime(bytes, device, share));
   }
 };
 
@@ -162,14 +175,22 @@ OpKernels ProductsAlone(const OpView& op, const cluster::Device& device) {
     const ir::ProductShape& shape = shapes[i];
     if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
     types.along_k = HasRowsOf(op, shape.k);
-    kernels.push_back(
-        ProductKernel(shape, types, LayoutOf(op, i, shapes.size(), types.along_k), device));
+    const ProductLayout layout = LayoutOf(op, i, shapes.size(), types.along_k);
+    const OpKernel kernel = ProductKernel(shape, types, layout, device);
+    kernels.push_back(IsOfExperts(op) ? ExpertsKernel(kernel, op.choice->experts, device) : kernel);
   }
   return kernels;
 }
 
 }  // namespace
 }  // namespace kernels_cc
+
+bool IsOfExperts(const OpView& op) {
+  if (op.choice == nullptr || !op.choice->experts.present) return false;
+  if (op.kind != ir::OpKind::kMatMul || op.operands.size() < 2) return false;
+  const ir::Dims &x = op.operands[0]->dims, &w = op.operands[1]->dims;
+  return x.size() == 3 && w.size() == 3 && x[0] == w[0] && x[0] > 1;
+}
 
 OpKernel ProductKernel(const ir::ProductShape& shape, ProductTypes types, ProductLayout layout,
                        const cluster::Device& device) {
@@ -186,6 +207,15 @@ OpKernel ProductKernel(const ir::ProductShape& shape, ProductTypes types, Produc
           .shape = shape,
           .types = types,
           .layout = layout};
+}
+
+OpKernel ExpertsKernel(OpKernel product, const ExpertProducts& experts,
+                       const cluster::Device& device) {
+  product.form = KernelForm::kGrouped;
+  product.experts = experts;
+  product.time = PriceExpertProducts(product.shape, product.types, experts, device) +
+                 kernels_cc::Start(device);
+  return product;
 }
 
 OpKernel AttentionKernel(const FusedAttention& attention, const cluster::Device& device) {

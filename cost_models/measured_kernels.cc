@@ -48,9 +48,13 @@ double RobustMean(std::span<const Weighted> all) {
 }
 
 bool IsOfType(const MeasuredKernel& row, const OpKernel& kernel) {
-  if (row.form != kernel.form) return false;
+  // Software that has one kernel for all experts may say so as a product of many matrices.
+  const bool of_experts =
+      kernel.form == KernelForm::kGrouped && row.form == KernelForm::kProduct && row.sizes[0] > 1;
+  if (row.form != kernel.form && !of_experts) return false;
   switch (kernel.form) {
     case KernelForm::kProduct:
+    case KernelForm::kGrouped:
       return row.dtype == CountedAs(kernel.types.in);
     case KernelForm::kAttention:
       return row.dtype == CountedAs(kernel.attention.dtype) &&
@@ -70,11 +74,14 @@ OpKernel OfSizesOf(const MeasuredKernel& row, const OpKernel& kernel,
         static_cast<double>(s[0]) / static_cast<double>(std::max<int64_t>(kernel.bytes.count(), 1));
     return MovingKernel(Flops(kernel.flops.count() * more), Bytes(s[0]), device);
   }
-  if (row.form == KernelForm::kProduct) {
+  if (IsProduct(row.form)) {
     ProductTypes types = kernel.types;
     const ProductLayout layout = row.layout.value_or(kernel.layout);
     if (row.layout.has_value()) types.along_k = layout != ProductLayout::kNT;
-    return ProductKernel({.batch = s[0], .m = s[1], .n = s[2], .k = s[3]}, types, layout, device);
+    const OpKernel product =
+        ProductKernel({.batch = s[0], .m = s[1], .n = s[2], .k = s[3]}, types, layout, device);
+    const bool grouped = row.form == KernelForm::kGrouped;
+    return grouped ? ExpertsKernel(product, kernel.experts, device) : product;
   }
   FusedAttention attention = kernel.attention;
   const auto scores = [](const KernelSizes& of) {
@@ -109,8 +116,7 @@ NearKernel NearOf(const MeasuredKernel& row, const OpKernel& kernel, const Kerne
     squares += doublings * doublings;
     near.in_reach = near.in_reach && std::abs(doublings) <= kReach;
   }
-  const bool other =
-      row.form == KernelForm::kProduct && row.layout.value_or(kernel.layout) != kernel.layout;
+  const bool other = IsProduct(row.form) && row.layout.value_or(kernel.layout) != kernel.layout;
   near.distance = std::sqrt(squares) + (other ? kOtherLayout : 0);
   return near;
 }
@@ -138,7 +144,7 @@ using Known = std::tuple<std::string, KernelForm, KernelSizes, int64_t, int64_t,
 
 Known KnownOf(const OpKernel& kernel, const cluster::Device& device) {
   const FusedAttention& attention = kernel.attention;
-  const bool product = kernel.form == KernelForm::kProduct;
+  const bool product = IsProduct(kernel.form);
   return {device.name,
           kernel.form,
           SizesOf(kernel),

@@ -125,6 +125,22 @@ TEST(MeasuredKernels, IsBetweenThoseBesideIt) {
   EXPECT_EQ(table.Nearest(nearer, H100(), 1).size(), 1u);
 }
 
+// Products of experts are near to each other, and to products of as many matrices, which are near
+// to none of experts.
+TEST(MeasuredKernels, OfExpertsTakeProductsOfManyMatricesToo) {
+  const OpKernel batch =
+      ProductKernel({.batch = 8, .m = 256, .n = 512, .k = 1024}, {}, ProductLayout::kTN, H100());
+  const OpKernel one = ExpertsKernel(batch, {.present = true}, H100());
+  const OpKernel each = ExpertsKernel(batch, {.present = true, .kernel_each = true}, H100());
+  const MeasuredKernels of_experts({Measured(one, 3)}), of_matrices({Measured(batch, 2)});
+  EXPECT_EQ(of_experts.Price(one, H100()).source, TimeSource::kMeasured);
+  EXPECT_NEAR(of_experts.Price(one, H100()).time.seconds(), 3 * SecondsOf(one), 1e-9);
+  EXPECT_EQ(of_experts.Price(batch, H100()).source, TimeSource::kModelled);
+  EXPECT_NEAR(of_matrices.Price(one, H100()).time.seconds(), 2 * SecondsOf(one), 1e-9);
+  EXPECT_EQ(of_matrices.Price(each, H100()).source, TimeSource::kInterpolated);
+  EXPECT_NEAR(of_matrices.Price(each, H100()).time.seconds(), 2 * SecondsOf(each), 1e-9);
+}
+
 TEST(MeasuredKernels, TakesNoLessThanTheHost) {
   const OpKernel tiny = Product(64, 64, 64);
   const KernelPrice price = MeasuredKernels({Measured(tiny, 0.9)}).Price(tiny, H100());

@@ -26,8 +26,14 @@ inline constexpr EnumNames<ProductLayout, 3> kProductLayoutNames({{"TN", Product
                                                                   {"NN", ProductLayout::kNN},
                                                                   {"NT", ProductLayout::kNT}});
 
-/// What a kernel is by what its time follows from; kOther: convolutions, attention in parts.
-enum class KernelForm : uint8_t { kProduct, kAttention, kMoving, kOther };
+/// What a kernel is by what its time follows from. kGrouped: products of experts, of a matrix each,
+/// by one kernel or several; kOther: convolutions, attention in parts.
+enum class KernelForm : uint8_t { kProduct, kGrouped, kAttention, kMoving, kOther };
+
+/// Whether its sizes are those of a product.
+inline bool IsProduct(KernelForm form) {
+  return form == KernelForm::kProduct || form == KernelForm::kGrouped;
+}
 
 /// One kernel of an op; of form kOther all that the op has. So many fields: three kinds of sizes.
 struct OpKernel {
@@ -39,8 +45,13 @@ struct OpKernel {
   ir::ProductShape shape = {};
   ProductTypes types = {};
   ProductLayout layout = ProductLayout::kTN;
+  ExpertProducts experts = {};  // of kGrouped
   FusedAttention attention = {};
 };
+
+/// Whether software makes products of experts of the op: of as many matrices as its first dimension
+/// says, in a model that has a mixture.
+bool IsOfExperts(const OpView& op);
 
 /// Those of one op.
 using OpKernels = absl::InlinedVector<OpKernel, 2>;
@@ -52,6 +63,9 @@ OpKernels OpKernelsOf(const OpView& op, const cluster::Device& device);
 
 /// Flops, bytes and time of a product, a fused attention, and one that moves bytes, each by itself.
 OpKernel ProductKernel(const ir::ProductShape& shape, ProductTypes types, ProductLayout layout,
+                       const cluster::Device& device);
+/// The product of as many experts as its batch says.
+OpKernel ExpertsKernel(OpKernel product, const ExpertProducts& experts,
                        const cluster::Device& device);
 OpKernel AttentionKernel(const FusedAttention& attention, const cluster::Device& device);
 OpKernel MovingKernel(Flops flops, Bytes bytes, const cluster::Device& device);

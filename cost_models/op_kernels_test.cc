@@ -84,6 +84,46 @@ TEST(OpKernels, HaveTheirSizes) {
   EXPECT_TRUE(OpKernelsOf(view.view(), Device()).empty());
 }
 
+// Of experts it is one kernel in the list, whatever software makes of it.
+TEST(OpKernels, OfExpertsAreOneThing) {
+  const auto model = MakeCostModel("kernels").value();
+  const OpFixture experts(OpKind::kMatMul, {Half({8, 256, 1024}), Half({8, 1024, 512})});
+  OpView view = experts.view();
+  EXPECT_EQ(OpKernelsOf(view, Device())[0].form, KernelForm::kProduct);
+  Duration last;
+  for (const bool each : {false, true}) {
+    const KernelChoice choice = {.experts = {.present = true, .kernel_each = each}};
+    view.choice = &choice;
+    const OpKernels kernels = OpKernelsOf(view, Device());
+    ASSERT_EQ(kernels.size(), 1u);
+    EXPECT_EQ(kernels[0].form, KernelForm::kGrouped);
+    EXPECT_EQ(kernels[0].shape, (ir::ProductShape{.batch = 8, .m = 256, .n = 512, .k = 1024}));
+    EXPECT_EQ(kernels[0].time, model->Compute(view, Device()));
+    EXPECT_GT(kernels[0].time, last);
+    last = kernels[0].time;
+  }
+}
+
+// Products of a list of matrices are of experts where the model has a mixture; those of heads,
+// which are two lists deep, and of one matrix never.
+TEST(OpKernels, OfExpertsAreThoseOfAListOfMatrices) {
+  const KernelChoice with = {.experts = {.present = true}}, without;
+  const auto is = [](const OpFixture& op, const KernelChoice* choice) {
+    OpView view = op.view();
+    view.choice = choice;
+    return IsOfExperts(view);
+  };
+  const auto product = [](std::initializer_list<int64_t> x, std::initializer_list<int64_t> w) {
+    return OpFixture(ir::OpKind::kMatMul, {Tensor(x), Tensor(w)});
+  };
+  EXPECT_TRUE(is(product({8, 128, 64}, {8, 64, 32}), &with));
+  EXPECT_FALSE(is(product({8, 128, 64}, {8, 64, 32}), &without));
+  EXPECT_FALSE(is(product({8, 128, 64}, {8, 64, 32}), nullptr));
+  EXPECT_FALSE(is(product({8, 128, 64}, {64, 32}), &with));
+  EXPECT_FALSE(is(product({1, 128, 64}, {1, 64, 32}), &with));
+  EXPECT_FALSE(is(product({2, 4, 128, 64}, {2, 4, 64, 128}), &with));
+}
+
 // By what software does, whose weights stand as [out, in].
 TEST(OpKernels, HaveTheLayoutsOfTheirPhase) {
   using enum ProductLayout;

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures kernels of this machine with PyTorch, for `--cost-model kernels:FILE` of Orrery.
 
-Products of matrices, fused attention, element-wise kernels, and a layer of a transformer,
-forward and backward: the CSV that docs/kernels.md describes. Each kernel is timed twice: in a
-burst, after a pause, and sustained, in a long loop, in which power lowers the clocks as it does
-in training; `seconds` are the sustained ones. Operands take turns, so that caches do not hold them.
+Products of matrices, those of experts, fused attention, element-wise kernels, and a layer of a
+transformer, forward and backward: the CSV that docs/kernels.md describes. Each kernel is timed
+twice: in a burst, after a pause, and sustained, in a long loop, in which power lowers the clocks
+as it does in training; `seconds` are the sustained ones. Operands take turns, so that caches do
+not hold them.
 Where CUDA is, calls are captured in a graph, so that the host's launches are no part of the times.
 
 Takes some 7 minutes with CUDA; --quick some 3; --like as long as the file has rows, a second each.
@@ -160,6 +161,20 @@ def measure_matmul(timer, row):
     return timer.measure(calls)
 
 
+def measure_grouped(timer, row):
+    """A product of each expert, one behind the other, as software has them that calls a library
+    for each."""
+    experts, m, n, k = sizes_of(row)
+    layout = row["layout"] if row["layout"] in LAYOUTS else "TN"
+    size = experts * (m * k + k * n + m * n) * bytes_of(row["dtype"])
+
+    def call():
+        products = [product(timer, row["dtype"], layout, 1, m, n, k) for _ in range(experts)]
+        return lambda: [one() for one in products]
+
+    return timer.measure([call() for _ in range(copies_of(size))])
+
+
 def measure_attention(timer, row):
     if not hasattr(functional, "scaled_dot_product_attention"):
         raise Unsupported("no scaled_dot_product_attention")
@@ -236,6 +251,7 @@ def measure_layer(timer, row):
 
 MEASURE = {
     "matmul": measure_matmul,
+    "grouped": measure_grouped,
     "attention": measure_attention,
     "elementwise": measure_elementwise,
     "layer": measure_layer,

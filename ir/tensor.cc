@@ -23,6 +23,7 @@ struct FloatFormat {
 FloatFormat FormatOf(DType dtype) {
   switch (dtype) {
     case DType::kF8:
+    case DType::kF8Block:
       return {.mantissa_bits = 3, .min_exponent = -6, .max = 448};
     case DType::kF4:
       return {.mantissa_bits = 1, .min_exponent = 0, .max = 6};
@@ -145,7 +146,7 @@ double RoundFloat(double value, DType dtype) {
   const double unit = std::ldexp(1.0, exponent - format.mantissa_bits);
   const double rounded = std::nearbyint(value / unit) * unit;
   if (std::abs(rounded) <= format.max) return rounded;
-  if (dtype == DType::kF8 || dtype == DType::kF4) return std::copysign(format.max, value);
+  if (IsNarrow(dtype)) return std::copysign(format.max, value);
   return std::copysign(HUGE_VAL, value);
 }
 

@@ -19,7 +19,7 @@ struct DTypeRow {
   bool is_float;
 };
 
-constexpr std::array<DTypeRow, 15> kDTypes = {{{DType::kBool, "bool", 1, false},
+constexpr std::array<DTypeRow, 16> kDTypes = {{{DType::kBool, "bool", 1, false},
                                                {DType::kF8, "f8", 1, true},
                                                {DType::kF4, "f4", 1, true},
                                                {DType::kF16, "f16", 2, true},
@@ -33,12 +33,26 @@ constexpr std::array<DTypeRow, 15> kDTypes = {{{DType::kBool, "bool", 1, false},
                                                {DType::kU8, "u8", 1, false},
                                                {DType::kU16, "u16", 2, false},
                                                {DType::kU32, "u32", 4, false},
-                                               {DType::kU64, "u64", 8, false}}};
+                                               {DType::kU64, "u64", 8, false},
+                                               {DType::kF8Block, "f8b", 1, true}}};
 
 constexpr int32_t kScanned = 6;
 
-// Of kF4 so many sixteenths of a byte: 8 of an element, 1 of the scale that 16 share.
-constexpr int64_t kSixteenths = 9;
+// What elements share a scale.
+struct Blocks {
+  int64_t elements, bytes;  // of a block, its scale included
+};
+
+constexpr Blocks BlocksOf(DType dtype) {
+  switch (dtype) {
+    case DType::kF4:
+      return {.elements = 16, .bytes = 9};
+    case DType::kF8Block:
+      return {.elements = 128, .bytes = 132};
+    default:
+      return {.elements = 0, .bytes = 0};
+  }
+}
 
 const DTypeRow& Row(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 
@@ -48,11 +62,14 @@ const DTypeRow& Row(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
 int64_t SizeOf(DType dtype) { return type_cc::Row(dtype).size; }
 
 double BytesOf(DType dtype) {
-  return dtype == DType::kF4 ? type_cc::kSixteenths / 16.0 : static_cast<double>(SizeOf(dtype));
+  const auto [elements, bytes] = type_cc::BlocksOf(dtype);
+  if (elements == 0) return static_cast<double>(SizeOf(dtype));
+  return static_cast<double>(bytes) / static_cast<double>(elements);
 }
 
 absl::string_view ToString(DType dtype) { return type_cc::Row(dtype).name; }
 bool IsFloat(DType dtype) { return type_cc::Row(dtype).is_float; }
+bool IsNarrow(DType dtype) { return IsFloat(dtype) && SizeOf(dtype) == 1; }
 
 std::optional<DType> ParseDType(absl::string_view name) {
   for (const type_cc::DTypeRow& row : type_cc::kDTypes) {
@@ -99,8 +116,9 @@ TensorType LocalType(const TensorType& type, const Mesh& mesh) {
 
 Bytes SizeOf(const TensorType& type) {
   const int64_t count = ElementCount(type.dims);
-  if (type.dtype != DType::kF4) return Bytes(count * SizeOf(type.dtype));
-  return Bytes(count / 16 * type_cc::kSixteenths + (count % 16 * type_cc::kSixteenths + 15) / 16);
+  const auto [elements, bytes] = type_cc::BlocksOf(type.dtype);
+  if (elements == 0) return Bytes(count * SizeOf(type.dtype));
+  return Bytes(count / elements * bytes + (count % elements * bytes + elements - 1) / elements);
 }
 
 bool IsWithinLimits(const TensorType& type) {

@@ -37,12 +37,13 @@ enum class DType : uint8_t {
   kU8,
   kU16,
   kU32,
-  kU64
+  kU64,
+  kF8Block,  // f8, and for each 128 elements in a row a scale of 4 bytes (DeepSeek-V3's)
 };
 
 /// Bytes an element, whole ones: 1 of kF4, of which a tensor has more than one in a byte.
 int64_t SizeOf(DType dtype);
-/// Bytes an element in a large tensor: 9/16 of kF4, with its share of a scale.
+/// Bytes an element in a large tensor: 9/16 of kF4, 33/32 of kF8Block, with its share of a scale.
 double BytesOf(DType dtype);
 /// "f32".
 absl::string_view ToString(DType dtype);
@@ -50,6 +51,8 @@ absl::string_view ToString(DType dtype);
 std::optional<DType> ParseDType(absl::string_view name);
 /// Whether its elements are of floating point.
 bool IsFloat(DType dtype);
+/// Whether it is a copy that products read, narrower than 16 bits: kF8, kF8Block, kF4.
+bool IsNarrow(DType dtype);
 
 /// The size of each dimension, outermost first; none for a scalar.
 using Dims = absl::InlinedVector<int64_t, 4>;
@@ -110,7 +113,8 @@ struct TensorType {
 /// The part of `type` that the fullest rank of `mesh` holds: rank 0.
 TensorType LocalType(const TensorType& type, const Mesh& mesh);
 
-/// Bytes of the tensor as its dims say, without regard to sharding; of kF4 rounded up.
+/// Bytes of the tensor as its dims say, without regard to sharding; of kF4 and
+/// kF8Block rounded up.
 Bytes SizeOf(const TensorType& type);
 
 /// Whether the type is within the limits that the verifier sets: at most 30 dimensions, none

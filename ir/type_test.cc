@@ -16,8 +16,9 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr DType kAll[] = {DType::kBool, DType::kF8,  DType::kF4, DType::kF16, DType::kBF16,
-                          DType::kF32,  DType::kF64, DType::kI8, DType::kI32, DType::kI64};
+constexpr DType kAll[] = {DType::kBool, DType::kF8,   DType::kF8Block, DType::kF4,
+                          DType::kF16,  DType::kBF16, DType::kF32,     DType::kF64,
+                          DType::kI8,   DType::kI32,  DType::kI64};
 
 TensorType ShardedType() {
   TensorType type{DType::kF32, {8, 12}, {}};
@@ -34,7 +35,7 @@ TEST(DType, ReadsItsOwnName) {
     EXPECT_EQ(ParseDType(ToString(dtype)), dtype);
     absl::StrAppend(&table, ToString(dtype), ":", SizeOf(dtype), IsFloat(dtype) ? "f " : " ");
   }
-  EXPECT_EQ(table, "bool:1 f8:1f f4:1f f16:2f bf16:2f f32:4f f64:8f i8:1 i32:4 i64:8 ");
+  EXPECT_EQ(table, "bool:1 f8:1f f8b:1f f4:1f f16:2f bf16:2f f32:4f f64:8f i8:1 i32:4 i64:8 ");
   EXPECT_FALSE(ParseDType("f31").has_value());
   EXPECT_FALSE(ParseDType("").has_value());
 }
@@ -51,6 +52,20 @@ TEST(DType, OfFourBitsSharesBytes) {
   EXPECT_EQ(BytesOf(DType::kBF16), 2);
   // The largest that is within limits.
   EXPECT_EQ(bytes({int64_t{1} << 60}), Bytes((int64_t{1} << 56) * 9));
+}
+
+// 128 bytes of elements and four of their scale, for each 128.
+TEST(DType, OfBlocksSharesScales) {
+  const auto bytes = [](Dims dims) {
+    return SizeOf(TensorType{DType::kF8Block, std::move(dims), {}});
+  };
+  EXPECT_EQ(bytes({128}), Bytes(132));
+  EXPECT_EQ(bytes({129}), Bytes(134));
+  EXPECT_EQ(bytes({1}), Bytes(2));
+  EXPECT_EQ(bytes({64, 256}), Bytes(64 * 2 * 132));
+  EXPECT_EQ(BytesOf(DType::kF8Block), 1.03125);
+  EXPECT_TRUE(IsNarrow(DType::kF8Block) && IsNarrow(DType::kF8) && IsNarrow(DType::kF4));
+  EXPECT_FALSE(IsNarrow(DType::kBF16) || IsNarrow(DType::kI8) || IsNarrow(DType::kBool));
 }
 
 TEST(Sharding, IsEmptyWhenNothingIsSplit) {

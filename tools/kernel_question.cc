@@ -17,6 +17,7 @@
 #include "cluster/part_file.h"
 #include "cost_models/fused_attention.h"
 #include "cost_models/kernel_table.h"
+#include "cost_models/kernels/expert_products.h"
 #include "cost_models/kernels/kernel_choice.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/measured_kernels.h"
@@ -40,6 +41,7 @@ struct Form {
   absl::string_view sizes;
 };
 constexpr Form kForms[] = {{"matmul", 3, 4, "m,n,k or batch,m,n,k"},
+                           {"grouped", 4, 4, "experts,m,n,k, m rows of each"},
                            {"attention", 4, 5, "batch,heads,queries,width or those and keys"},
                            {"elementwise", 1, 1, "the bytes that are read and written"}};
 
@@ -89,12 +91,17 @@ absl::StatusOr<cost_models::AttentionClass> ClassOf(const std::string& name) {
       absl::StrCat("--attention '", name, "': wanted one of ", absl::StrJoin(names, ", ")));
 }
 
+// Of a product, or of as many as there are experts; where each is a kernel, tiles and waves are of
+// one of them.
 Answer PriceMatmul(const Question& question) {
   const std::vector<int64_t>& s = question.shape;
-  const ir::ProductShape shape = {.batch = s.size() == 4 ? s[0] : 1,
-                                  .m = s[s.size() - 3],
-                                  .n = s[s.size() - 2],
-                                  .k = s[s.size() - 1]};
+  const ir::ProductShape all = {.batch = s.size() == 4 ? s[0] : 1,
+                                .m = s[s.size() - 3],
+                                .n = s[s.size() - 2],
+                                .k = s[s.size() - 1]};
+  const cost_models::ExpertProducts& experts = question.choice.experts;
+  ir::ProductShape shape = all;
+  if (experts.kernel_each) shape.batch = 1;
   const ir::DType out = ir::SizeOf(question.dtype) == 1 ? ir::DType::kBF16 : question.dtype;
   const cost_models::ProductTypes types = {
       .in = question.dtype,
@@ -104,12 +111,19 @@ Answer PriceMatmul(const Question& question) {
     return cost_models::PriceProduct(shape, types, question.device, clock);
   };
   const cost_models::ProductTime time = at(cost_models::ClockOf(question.rates, question.dtype));
+  const auto of_all = [&](double clock) {
+    if (!experts.kernel_each) return at(clock).time;
+    return PriceExpertProducts(all, types, experts, question.device, clock);
+  };
   Answer answer = {
-      .time = time.time,
-      .burst = at(1).time,
+      .time = of_all(cost_models::ClockOf(question.rates, question.dtype)),
+      .burst = of_all(1),
       .memory = time.memory,
       .limit = std::string(time.limit()),
-      .kernel = cost_models::ProductKernel(shape, types, question.layout, question.device)};
+      .kernel = cost_models::ProductKernel(all, types, question.layout, question.device)};
+  if (experts.present) {
+    answer.kernel = cost_models::ExpertsKernel(answer.kernel, experts, question.device);
+  }
   const auto tiles = [](int64_t size, int tile) { return (size + tile - 1) / tile; };
   answer.figures = {
       {"tiles", shape.batch * tiles(shape.m, time.tile_m) * tiles(shape.n, time.tile_n)},
@@ -270,15 +284,19 @@ absl::StatusOr<Form> FormOf(const KernelFlags& flags) {
   const auto* const form = std::ranges::find(kForms, flags.op, &Form::op);
   if (form == std::end(kForms)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--op '", flags.op, "': wanted matmul, attention or elementwise"));
+        absl::StrCat("--op '", flags.op, "': wanted matmul, grouped, attention or elementwise"));
   }
   const bool of_attention = flags.backward || flags.all_keys || flags.attention != "cudnn";
   if (form->op != "attention" && of_attention) {
     return absl::InvalidArgumentError(
         "--backward, --all-keys, --attention: wanted with --op attention alone");
   }
-  if (form->op != "matmul" && flags.layout != "TN") {
-    return absl::InvalidArgumentError("--layout: wanted with --op matmul alone");
+  const bool product = form->op == "matmul" || form->op == "grouped";
+  if (!product && flags.layout != "TN") {
+    return absl::InvalidArgumentError("--layout: wanted with --op matmul or grouped alone");
+  }
+  if (form->op != "grouped" && flags.kernel_each) {
+    return absl::InvalidArgumentError("--kernel-each: wanted with --op grouped alone");
   }
   return *form;
 }
@@ -311,7 +329,7 @@ absl::Status AnswerKernel(const KernelFlags& flags) {
   const std::optional<ir::DType> dtype = ir::ParseDType(flags.dtype);
   if (!dtype.has_value() || !ir::IsFloat(*dtype)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--dtype '", flags.dtype, "': wanted bf16, f16, f32, f8 or f4"));
+        absl::StrCat("--dtype '", flags.dtype, "': wanted bf16, f16, f32, f8, f8b or f4"));
   }
   ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, own::DeviceOf(flags.device));
   ORRERY_ASSIGN_OR_RETURN(std::vector<int64_t> shape, own::ShapeOf(flags.shape, form));
@@ -321,14 +339,16 @@ absl::Status AnswerKernel(const KernelFlags& flags) {
       const cost_models::ProductLayout layout,
       Annotated(cost_models::kProductLayoutNames.Parse(flags.layout), "--layout"));
   ORRERY_ASSIGN_OR_RETURN(const auto table, own::TableOf(flags.cost_model));
-  const own::Question question = {.shape = std::move(shape),
-                                  .dtype = *dtype,
-                                  .device = device,
-                                  .rates = device.rates,
-                                  .choice = {.attention = attention},
-                                  .layout = layout};
+  const own::Question question = {
+      .shape = std::move(shape),
+      .dtype = *dtype,
+      .device = device,
+      .rates = device.rates,
+      .choice = {.attention = attention,
+                 .experts = {.present = form.op == "grouped", .kernel_each = flags.kernel_each}},
+      .layout = layout};
   own::Answer answer;
-  if (form.op == "matmul") {
+  if (form.op == "matmul" || form.op == "grouped") {
     answer = own::PriceMatmul(question);
   } else if (form.op == "elementwise") {
     answer = own::PriceElementwise(question);

@@ -15,7 +15,7 @@ struct KernelFlags {
   std::string op = "matmul", dtype = "bf16", layout = "TN";
   std::string shape = {}, device = {}, json = {};
   std::string attention = "cudnn", cost_model = "kernels";
-  bool backward = false, all_keys = false, print_device = false;
+  bool backward = false, all_keys = false, kernel_each = false, print_device = false;
 };
 
 /// Prints the answer, and writes it to `json` where that is named. Errors name the flag.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cost_models/kernel_table.h"
+#include "ir/model_facts.h"
 #include "support/csv.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -37,6 +38,8 @@ Group GroupOf(KernelForm form) {
   switch (form) {
     case KernelForm::kProduct:
       return {"products", "matmul", "products", "#801f77b4"};
+    case KernelForm::kGrouped:
+      return {"products of experts", "grouped", "experts", "#802ca02c"};
     case KernelForm::kAttention:
       return {"attention", "attention", "attention", "#80d62728"};
     case KernelForm::kMoving:
@@ -68,7 +71,7 @@ double BandwidthOf(const cluster::Device& device) {
 
 std::string LayoutOf(const StepKernel& row) {
   const cost_models::OpKernel& kernel = row.kernel;
-  if (kernel.form == KernelForm::kProduct) {
+  if (IsProduct(kernel.form)) {
     return std::string(cost_models::kProductLayoutNames.Of(kernel.layout));
   }
   if (kernel.form != KernelForm::kAttention) return "";
@@ -220,8 +223,9 @@ Plot RooflinePlot(std::span<const search::StepKernel> kernels, const cluster::De
   double without = 0;
   std::vector<PlotTable> tables;
   std::string points;
-  for (const auto form : {cost_models::KernelForm::kProduct, cost_models::KernelForm::kAttention,
-                          cost_models::KernelForm::kMoving, cost_models::KernelForm::kOther}) {
+  for (const auto form : {cost_models::KernelForm::kProduct, cost_models::KernelForm::kGrouped,
+                          cost_models::KernelForm::kAttention, cost_models::KernelForm::kMoving,
+                          cost_models::KernelForm::kOther}) {
     PlotTable table = {.name = std::string(own::GroupOf(form).data), .rows = {}};
     for (const search::StepKernel& row : kernels) {
       if (row.kernel.form != form) continue;
@@ -256,7 +260,8 @@ absl::Status AnswerModel(const ModelKernelFlags& flags) {
     ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.roofline), "--roofline"));
   }
   ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan plan, ReadPlan(flags.plan_axes, {}));
-  ORRERY_ASSIGN_OR_RETURN(const search::Setting setting, MakeSetting(flags.model, plan));
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
+  setting.lowering.kernels.choice.experts.present = ir::CommonExperts(setting.step) > 0;
   PrintWarnings(setting.notes.warnings);
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.plan_axes, plan, setting.base));
   const absl::StatusOr<search::Run> run = search::Play(setting, plan);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
+#include "support/units.h"
 
 // What software makes of ops, where it is not the op that decides: which kernels it has, and what
 // these move besides. An OpView carries it, so that cost models stay without state.
@@ -47,9 +48,22 @@ struct ExtraTraffic {
   friend bool operator==(const ExtraTraffic&, const ExtraTraffic&) = default;
 };
 
+/// How software carries out products of experts, of a matrix each.
+struct ExpertProducts {
+  /// The model has a mixture of experts: products of a list of matrices are theirs.
+  bool present = false;
+  /// A kernel each, one behind the other; else one kernel, whose blocks are of all experts.
+  bool kernel_each = false;
+  /// The least from one such kernel to the next: what the host takes to call the library.
+  Duration call = Duration(0);
+
+  friend bool operator==(const ExpertProducts&, const ExpertProducts&) = default;
+};
+
 /// All that software decides of an op's kernels.
 struct KernelChoice {
   AttentionClass attention = AttentionClass::kCudnn;
+  ExpertProducts experts = {};
   ExtraTraffic extra = {};
 
   friend bool operator==(const KernelChoice&, const KernelChoice&) = default;

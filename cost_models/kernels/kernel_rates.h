@@ -16,6 +16,7 @@ using cluster::ProductRates;
 /// Those of products whose operands have that type.
 inline const ProductRates& ProductRatesOf(const KernelRates& rates, ir::DType dtype) {
   if (dtype == ir::DType::kF4) return rates.eighth;
+  if (dtype == ir::DType::kF8Block) return rates.blocks;
   return ir::SizeOf(dtype) == 1 ? rates.quarter : rates.half;
 }
 

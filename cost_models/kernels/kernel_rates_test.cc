@@ -15,12 +15,15 @@ TEST(KernelRates, HaveAClockForEachWidth) {
   EXPECT_EQ(ClockOf(b200, ir::DType::kBF16), b200.sustained);
   EXPECT_EQ(ClockOf(b200, ir::DType::kF8), b200.sustained_quarter);
   EXPECT_LT(ClockOf(b200, ir::DType::kF8), ClockOf(b200, ir::DType::kBF16));
+  EXPECT_EQ(ClockOf(b200, ir::DType::kF8Block), b200.sustained_quarter);
   EXPECT_EQ(ClockOf(b200, ir::DType::kF4), b200.sustained_eighth);
 }
 
 TEST(KernelRates, AreOfAnElementType) {
   const KernelRates rates = Of("h100-80gb");
   EXPECT_EQ(&ProductRatesOf(rates, ir::DType::kF8), &rates.quarter);
+  EXPECT_EQ(&ProductRatesOf(rates, ir::DType::kF8Block), &rates.blocks);
+  EXPECT_LT(rates.blocks.efficiency, rates.quarter.efficiency) << "sums are scaled each 128";
   EXPECT_EQ(&ProductRatesOf(rates, ir::DType::kF4), &rates.eighth);
   EXPECT_EQ(rates.eighth.efficiency, rates.quarter.efficiency) << "an H100 has none of 4 bits";
   EXPECT_LT(Of("b200").eighth.efficiency, Of("b200").quarter.efficiency);

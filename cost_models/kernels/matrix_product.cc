@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace orrery::cost_models {
 namespace matrix_product_cc {
@@ -21,7 +22,7 @@ constexpr int kSplits[] = {1, 2, 3, 4, 6, 8, 12, 16, 32};
 // Bytes of a row that a block takes in at a step, without their scales.
 constexpr double kStepBytes = 128;
 double StepDepth(ir::DType dtype) {
-  return kStepBytes / (dtype == ir::DType::kF4 ? 0.5 : ir::BytesOf(dtype));
+  return kStepBytes / (dtype == ir::DType::kF4 ? 0.5 : static_cast<double>(ir::SizeOf(dtype)));
 }
 
 // How sharply the longest of what goes on at once decides: the norm that they are summed by.
@@ -36,32 +37,51 @@ double ReadsOf(Tile tile) {
   return reads(tile) / reads(kLargest);
 }
 
-// All that is the same for each tile and split, in seconds, elements and bytes.
+// All that is the same for each tile and split, in seconds, elements and bytes. So many fields:
+// what a user asks, and what the device has.
 struct Kernel {
-  double m, n, k, batch;
+  double n, k;
+  double rows;                       // of all products together
+  double m, batch;                   // of products that are alike; or
+  std::span<const int64_t> of_each;  // of those that are not, how many each has
   double flops_per_second, bytes_per_second, cores;
   double step_depth, step_seconds;
   double operand_bytes;  // read once, and the result written
   const ProductRates& rates;
+
+  // Rows of tiles that are so high.
+  double TileRows(int tile_m) const {
+    if (of_each.empty()) return std::ceil(m / tile_m) * batch;
+    int64_t count = 0;
+    for (const int64_t rows_of_one : of_each) count += (rows_of_one + tile_m - 1) / tile_m;
+    return static_cast<double>(count);
+  }
 };
 
 // Seconds of one way to run it.
 struct Parts {
   double waves = 0, products = 0, memory = 0, steps = 0, reductions = 0;
+  double products_shared = 0;  // were waves not rounded up
 
   double AtLeast() const { return std::max({products, memory, steps}) + reductions; }
-  double Sum() const {
-    const double longest = std::max({products, memory, steps});
+  double Sum() const { return SumWith(products); }
+  double SumShared() const { return SumWith(products_shared); }
+
+ private:
+  double SumWith(double of_products) const {
+    const double longest = std::max({of_products, memory, steps});
     double sum = 0;
-    for (const double part : {products, memory, steps}) sum += std::pow(part / longest, kOverlap);
+    for (const double part : {of_products, memory, steps}) {
+      sum += std::pow(part / longest, kOverlap);
+    }
     return longest * std::pow(sum, 1 / kOverlap) + reductions;
   }
 };
 
-Parts PartsOf(const Kernel& kernel, Tile tile, int splits) {
+// `tile_rows` rows of tiles, of all products.
+Parts PartsOf(const Kernel& kernel, Tile tile, double tile_rows, int splits) {
   const ProductRates& rates = kernel.rates;
-  const double blocks =
-      std::ceil(kernel.m / tile.m) * std::ceil(kernel.n / tile.n) * kernel.batch * splits;
+  const double blocks = tile_rows * std::ceil(kernel.n / tile.n) * splits;
   const double steps = std::ceil(kernel.k / splits / kernel.step_depth);
   const double waves = blocks / kernel.cores;
   const double counted =
@@ -69,12 +89,13 @@ Parts PartsOf(const Kernel& kernel, Tile tile, int splits) {
   const double penalty = 1 + rates.tile_penalty * (ReadsOf(tile) - 1);
   const double block_flops =
       2.0 * tile.m * tile.n * (steps * kernel.step_depth + rates.fill) * penalty;
-  const double parts = splits == 1 ? 0 : kPartBytes * splits * kernel.m * kernel.n * kernel.batch;
+  const double parts = splits == 1 ? 0 : kPartBytes * splits * kernel.rows * kernel.n;
   return {.waves = waves,
           .products = counted * block_flops / kernel.flops_per_second,
           .memory = (kernel.operand_bytes + parts) / kernel.bytes_per_second,
           .steps = steps * kernel.step_seconds,
-          .reductions = splits == 1 ? 0 : kSumSeconds};
+          .reductions = splits == 1 ? 0 : kSumSeconds,
+          .products_shared = blocks * block_flops / kernel.flops_per_second};
 }
 
 Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster::Device& device,
@@ -88,10 +109,12 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
   const double left = IsAligned(shape, types) ? 1
                       : shape.batch > 1       ? rates.unaligned_batch
                                               : rates.unaligned;
-  return {.m = m,
-          .n = n,
+  return {.n = n,
           .k = k,
+          .rows = m * batch,
+          .m = m,
           .batch = batch,
+          .of_each = {},
           .flops_per_second =
               MatrixPeak(types.in, device).flops_per_second() * rates.efficiency * left * clock,
           .bytes_per_second =
@@ -101,6 +124,35 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
           .step_seconds = rates.step.seconds() / clock,
           .operand_bytes = batch * (in * (m * k + k * n) + out * m * n),
           .rates = rates};
+}
+
+ProductTime FastestOf(const Kernel& kernel) {
+  double best = std::numeric_limits<double>::infinity();
+  Parts of_best;
+  ProductTime answer;
+  for (const Tile tile : kTiles) {
+    const double tile_rows = kernel.TileRows(tile.m);
+    for (const int splits : kSplits) {
+      const Parts parts = PartsOf(kernel, tile, tile_rows, splits);
+      if (parts.AtLeast() >= best) continue;
+      const double seconds = parts.Sum();
+      if (seconds >= best) continue;
+      best = seconds;
+      of_best = parts;
+      answer = {.time = Duration::FromSeconds(seconds),
+                .shared = {},
+                .tile_m = tile.m,
+                .tile_n = tile.n,
+                .splits = splits,
+                .waves = parts.waves,
+                .products = Duration::FromSeconds(parts.products),
+                .memory = Duration::FromSeconds(parts.memory),
+                .steps = Duration::FromSeconds(parts.steps),
+                .reductions = Duration::FromSeconds(parts.reductions)};
+    }
+  }
+  answer.shared = Duration::FromSeconds(of_best.SumShared());
+  return answer;
 }
 
 }  // namespace
@@ -116,6 +168,7 @@ FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device) {
     case ir::DType::kF4:
       return device.fp4;
     case ir::DType::kF8:
+    case ir::DType::kF8Block:
       return device.fp8;
     case ir::DType::kF16:
     case ir::DType::kBF16:
@@ -135,29 +188,23 @@ bool IsAligned(const ir::ProductShape& shape, ProductTypes types) {
 
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
                          const cluster::Device& device, double clock) {
-  using namespace matrix_product_cc;  // NOLINT(google-build-using-namespace): this file's own
-  const Kernel kernel = KernelOf(shape, types, device, clock);
-  double best = std::numeric_limits<double>::infinity();
-  ProductTime answer;
-  for (const Tile tile : kTiles) {
-    for (const int splits : kSplits) {
-      const Parts parts = PartsOf(kernel, tile, splits);
-      if (parts.AtLeast() >= best) continue;
-      const double seconds = parts.Sum();
-      if (seconds >= best) continue;
-      best = seconds;
-      answer = {.time = Duration::FromSeconds(seconds),
-                .tile_m = tile.m,
-                .tile_n = tile.n,
-                .splits = splits,
-                .waves = parts.waves,
-                .products = Duration::FromSeconds(parts.products),
-                .memory = Duration::FromSeconds(parts.memory),
-                .steps = Duration::FromSeconds(parts.steps),
-                .reductions = Duration::FromSeconds(parts.reductions)};
-    }
+  return matrix_product_cc::FastestOf(matrix_product_cc::KernelOf(shape, types, device, clock));
+}
+
+ProductTime PriceGroupedProduct(const GroupedShape& shape, ProductTypes types,
+                                const cluster::Device& device, double clock) {
+  int64_t rows = 0, experts = 0;
+  for (const int64_t of_one : shape.rows) {
+    rows += of_one;
+    experts += of_one > 0 ? 1 : 0;
   }
-  return answer;
+  // Rows of all at once are the same bytes, but for the matrices of other experts.
+  matrix_product_cc::Kernel kernel = matrix_product_cc::KernelOf(
+      {.batch = 1, .m = rows, .n = shape.n, .k = shape.k}, types, device, clock);
+  kernel.of_each = shape.rows;
+  kernel.operand_bytes +=
+      ir::BytesOf(types.in) * static_cast<double>(experts - 1) * kernel.k * kernel.n;
+  return matrix_product_cc::FastestOf(kernel);
 }
 
 }  // namespace orrery::cost_models

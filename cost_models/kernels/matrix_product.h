@@ -2,6 +2,7 @@
 #define ORRERY_COST_MODELS_KERNELS_MATRIX_PRODUCT_H_
 
 #include <cstdint>
+#include <span>
 
 #include "absl/strings/string_view.h"
 #include "cluster/device.h"
@@ -37,7 +38,8 @@ bool IsAligned(const ir::ProductShape& shape, ProductTypes types);
 
 /// So many fields: what a user asks of a kernel.
 struct ProductTime {
-  Duration time;  // of the kernel, without its start
+  Duration time;    // of the kernel, without its start
+  Duration shared;  // the same, where others take the cores that its last wave leaves idle
   int tile_m = 0, tile_n = 0;
   int splits = 1;     // of k
   double waves = 0;   // of blocks over the cores
@@ -55,6 +57,19 @@ struct ProductTime {
 /// sizes of at least 1.
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
                          const cluster::Device& device, double clock = 1);
+
+/// Products of experts: rows[e] rows times the matrix [k,n] of expert e.
+struct GroupedShape {
+  std::span<const int64_t> rows;
+  int64_t n = 0, k = 0;
+};
+
+/// The same in one kernel whose blocks are of all experts, as CUTLASS's grouped products and
+/// torch._grouped_mm have it: waves are of all blocks together, and the last rows of each expert
+/// fill a tile of their own. Experts without rows take nothing.  Requires n and k of at least 1,
+/// and a row.
+ProductTime PriceGroupedProduct(const GroupedShape& shape, ProductTypes types,
+                                const cluster::Device& device, double clock = 1);
 
 }  // namespace orrery::cost_models
 

@@ -55,9 +55,12 @@ Row RowOf(const std::vector<std::string>& fields) {
 // start them. They were fitted with the rates.
 double QuantizeMicroseconds(const Row& row) {
   if (row.types.in == DType::kBF16) return 0;
-  const bool hopper = row.table.starts_with("H100"), four = row.types.in == DType::kF4;
-  const double passes = four ? 1.244 : hopper ? 2.25 : 2.22;
-  const double start = four ? 4.67 : hopper ? 9.82 : 11.96;
+  const std::map<std::string, std::pair<double, double>> kernels = {{"H100 f8", {2.25, 9.82}},
+                                                                    {"H100 f8b", {1.429, 1.59}},
+                                                                    {"B200 f8", {2.22, 11.96}},
+                                                                    {"B200 f8b", {0.739, 3.76}},
+                                                                    {"B200 f4", {1.244, 4.67}}};
+  const auto [passes, start] = kernels.at(row.table);
   const double rate = static_cast<double>(row.device.memory_bandwidth.bytes_per_second()) *
                       ProductRatesOf(row.device.rates, row.types.in).memory;
   const double bytes =
@@ -87,9 +90,9 @@ TEST(MatrixProduct, IsAsMeasuredInBursts) {
     const ProductShape& s = row.shape;
     if (s.m >= 512 && s.n >= 1024 && s.k >= 1024) of_training_size[row.table].push_back(error);
   }
-  const std::map<std::string, double> wanted = {{"A100 bf16", 0.07},  {"B200 bf16", 0.06},
-                                                {"B200 f4", 0.065},   {"B200 f8", 0.05},
-                                                {"H100 bf16", 0.045}, {"H100 f8", 0.03}};
+  const std::map<std::string, double> wanted = {
+      {"A100 bf16", 0.07},  {"B200 bf16", 0.06}, {"B200 f4", 0.065},  {"B200 f8", 0.05},
+      {"H100 bf16", 0.045}, {"H100 f8", 0.03},   {"B200 f8b", 0.075}, {"H100 f8b", 0.07}};
   ASSERT_EQ(all.size(), wanted.size());
   const std::string page = KernelsPage();
   for (const auto& [table, errors] : all) {
@@ -140,6 +143,41 @@ TEST(MatrixProduct, OfFourBitsReadsLessAndRunsFaster) {
               4 * rates.eighth.efficiency / rates.half.efficiency, 0.15);
   EXPECT_NEAR(seconds(1, DType::kBF16) / seconds(1, DType::kF4),
               2 / 0.5625 * rates.eighth.memory / rates.half.memory, 0.3);
+}
+
+// Blocks of all experts share waves: four that leave cores idle take less than four kernels.
+TEST(GroupedProduct, SharesWaves) {
+  const cluster::Device device = DeviceOf("h100-80gb");
+  const std::vector<int64_t> rows(4, 384);
+  const ProductTime all = PriceGroupedProduct({.rows = rows, .n = 384, .k = 8192}, {}, device);
+  const ProductTime one = PriceProduct({.m = 384, .n = 384, .k = 8192}, {}, device);
+  EXPECT_GT(all.waves, one.waves);
+  EXPECT_LT(all.time.seconds(), 2.5 * one.time.seconds());
+  const ProductTime batch = PriceProduct({.batch = 4, .m = 384, .n = 384, .k = 8192}, {}, device);
+  EXPECT_EQ(all.time, batch.time);
+}
+
+// Rows that are spread unevenly fill more tiles, and experts without rows read no matrix.
+TEST(GroupedProduct, CountsTilesAndMatricesOfEach) {
+  const cluster::Device device = DeviceOf("h100-80gb");
+  const auto seconds = [&](const std::vector<int64_t>& rows) {
+    return PriceGroupedProduct({.rows = rows, .n = 4096, .k = 4096}, {}, device).time.seconds();
+  };
+  EXPECT_GT(seconds({4000, 32, 32, 32}), seconds({1024, 1024, 1024, 1024}));
+  EXPECT_LT(seconds({8, 0, 0, 0}), 0.3 * seconds({2, 2, 2, 2}));
+  EXPECT_EQ(seconds({8, 0, 0, 0}), seconds({8}));
+}
+
+// An element of 8 bits and a scale for each 128 along k.
+TEST(MatrixProduct, OfBlocksReadsTheirScales) {
+  const cluster::Device device = DeviceOf("h100-80gb");
+  EXPECT_EQ(MatrixPeak(DType::kF8Block, device).flops_per_second(), device.fp8.flops_per_second());
+  const auto memory = [&](DType in) {
+    return PriceProduct({.m = 1, .n = 16384, .k = 16384}, {.in = in}, device).memory.seconds();
+  };
+  const KernelRates rates = device.rates;
+  EXPECT_NEAR(memory(DType::kF8Block) / memory(DType::kF8),
+              1.03125 * rates.quarter.memory / rates.blocks.memory, 0.01);
 }
 
 TEST(MatrixProduct, TakesMoreForMore) {

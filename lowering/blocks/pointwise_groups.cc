@@ -89,8 +89,7 @@ class GroupFinder {
     if (operands.empty() || function_.result_count(op) == 0) return std::nullopt;
     if (fused_ == FusedOps::kDropoutSums && !IsOfDropoutSum(op)) return std::nullopt;
     const ir::DType dtype = local_.Of(function_.result(op)).dtype;
-    const bool is_copy =
-        function_.kind(op) == OpKind::kCast && (dtype == ir::DType::kF8 || dtype == ir::DType::kF4);
+    const bool is_copy = function_.kind(op) == OpKind::kCast && ir::IsNarrow(dtype);
     if (is_copy && fused_ == FusedOps::kAllButCopies) return std::nullopt;
     const int64_t elements = ElementsOf(function_.result(op));
     const ir::Fusing fusing = ir::FusingOf(function_.kind(op));

@@ -66,7 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
         {1, "simulate --model mlp --batch-size 9223372036854775807 --cluster uniform:4@200Gbps",
          "simulate: mlp: batch is 9223372036854775807; wanted 1 to 4294967296"},
         {1, "simulate " + kMlp + " --dtype fp12",
-         "simulate: --dtype 'fp12': wanted model, fp32, fp16, bf16, fp8-mixed, nvfp4-mixed or fp8"},
+         "simulate: --dtype 'fp12': wanted model, fp32, fp16, bf16, fp8-mixed, fp8-block, "
+         "nvfp4-mixed or fp8"},
         {1, "simulate " + kMlp + " --recompute all",
          "simulate: --recompute 'all': wanted none, selective, full, every:K with K of at least "
          "1, modules:NAME,…, or match:REGEX"},

@@ -74,6 +74,34 @@ TEST(Kernel, WritesItsFigures) {
   EXPECT_EQ(Figures("--op attention --shape 2,16,1024,128,4096 --device h100")["visible"], 0.875);
 }
 
+// One kernel for 64 experts, or a kernel each.
+TEST(Kernel, PricesProductsOfExperts) {
+  const std::string shape = "--op grouped --shape 64,128,4096,2048 --device b200 ";
+  const nlohmann::json one = Figures(shape), each = Figures(shape + "--kernel-each"),
+                       batch = Figures("--shape 64,128,4096,2048 --device b200");
+  EXPECT_EQ(one["op"], "grouped");
+  EXPECT_DOUBLE_EQ(one["flops"], 2.0 * 64 * 128 * 4096 * 2048);
+  EXPECT_EQ(one["time_s"], batch["time_s"]);
+  EXPECT_EQ(each["flops"], one["flops"]);
+  EXPECT_GT(each["time_s"].get<double>(), 1.2 * one["time_s"].get<double>());
+  // Tiles and waves of a kernel each are those of one.
+  EXPECT_LT(each["waves"].get<double>(), 4);
+  EXPECT_GT(one["waves"].get<double>(), each["waves"].get<double>());
+  EXPECT_EQ(Ask("--op grouped --shape 128,4096,2048 --device b200").code, 1);
+  Write("k.csv", "op,dtype,shape,layout,seconds\ngrouped,bf16,64x128x4096x2048,TN,5e-4\n");
+  EXPECT_THAT(Ask(shape + "--cost-model kernels:k.csv").out,
+              HasSubstr("500 us from start to start, measured\n"));
+}
+
+TEST(Kernel, TakesBlocksOf8Bits) {
+  const std::string product = "--shape 4096,8192,8192 --device h100 --dtype ";
+  const double block = Figures(product + "f8b")["time_s"],
+               plain = Figures(product + "f8")["time_s"],
+               half = Figures(product + "bf16")["time_s"];
+  EXPECT_GT(block, plain);
+  EXPECT_LT(block, half);
+}
+
 TEST(Kernel, MovesBytes) {
   const nlohmann::json moved = Figures("--op elementwise --shape 33554432 --device h100");
   EXPECT_EQ(moved["bytes"], 33554432);
@@ -169,7 +197,11 @@ TEST(Kernel, SaysWhatItWants) {
       {"--shape 16777216,16777216,16777216 --device h100", "together at most 1e17"},
       {"--shape 4,4,x --device h100", "wanted m,n,k"},
       {"--op attention --shape 1,2,3 --device h100", "wanted batch,heads,queries,width"},
-      {"--op conv --shape 1 --device h100", "--op 'conv': wanted matmul, attention or elementwise"},
+      {"--op conv --shape 1 --device h100",
+       "--op 'conv': wanted matmul, grouped, attention or "
+       "elementwise"},
+      {"--op grouped --shape 1,2,3 --device h100", "wanted experts,m,n,k, m rows of each"},
+      {"--shape 1,2,3 --device h100 --kernel-each", "--kernel-each: wanted with --op grouped"},
       {"--shape 1,2,3 --device abacus", "device 'abacus' is unknown; wanted one of"},
       {"--shape 1,2,3 --device h100 --dtype i32", "--dtype 'i32': wanted bf16"},
       {"--shape 1,2,3 --device h100 --backward",

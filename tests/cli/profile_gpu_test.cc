@@ -45,6 +45,7 @@ class ProfileGpu : public testing::Test {
           "matmul,f32,32x128x64,TN,2,\n"
           "matmul,bf16,\"4,32,48,64\",NN,1,\n"
           "matmul,f8,32x32x32,TN,1,\n"
+          "grouped,f32,4x16x32x64,TN,1,\n"
           "attention,f32,2x2x16x8,causal,1,\n"
           "attention,f32,2x2x16x8,causal,1,backward\n"
           "elementwise,f32,65536,,1,\n"
@@ -60,6 +61,7 @@ TEST_F(ProfileGpu, MeasuresWhatSimulateReads) {
   EXPECT_THAT(table, HasSubstr("\n# torch "));
   EXPECT_THAT(table, HasSubstr("\n# not measured: 1 of matmul f8: "));
   EXPECT_THAT(table, HasSubstr("\nmatmul,f32,32x128x64,NT,"));
+  EXPECT_THAT(table, HasSubstr("\ngrouped,f32,4x16x32x64,TN,"));
   EXPECT_THAT(table, HasSubstr("\nelementwise,f32,65536,,"));
   // 2 x 16 rows of 64 into 128: the first product of the MLP. Once: rows of one kernel are one.
   const Finished finished = Execute(

@@ -124,6 +124,12 @@ TEST(Simulate, PricesByWhatKernelsReach) {
   EXPECT_EQ(report(narrow + "dgx-h100:1")["assumed"], "");
   EXPECT_EQ(report(narrow + "dgx-a100:1")["assumed"],
             "a100-80gb has no products of 8 bits: they take as long as those of 16");
+  const std::string blocks =
+      "--model gpt2-small --batch-size 8 --dtype fp8-block --dp 2 --cluster ";
+  EXPECT_EQ(report(blocks + "dgx-h100:1")["assumed"], "");
+  EXPECT_EQ(report(blocks + "dgx-a100:1")["assumed"], report(narrow + "dgx-a100:1")["assumed"]);
+  EXPECT_GT(report(blocks + "dgx-h100:1")["step_time_s"],
+            report(narrow + "dgx-h100:1")["step_time_s"]);
   const std::string four =
       "--model gpt2-small --batch-size 8 --dtype nvfp4-mixed --dp 2 --cluster ";
   EXPECT_EQ(report(four + "dgx-b200:1")["assumed"], "");

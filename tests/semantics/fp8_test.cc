@@ -318,6 +318,19 @@ TEST(Nvfp4Mixed, IsFp8MixedWithCopiesOf4Bits) {
   EXPECT_EQ(products(64, ir::DType::kF4), products(64, ir::DType::kF8));
 }
 
+// Likewise with a scale for each 128 elements, of whole blocks alone.
+TEST(Fp8Block, IsFp8MixedWithAScaleABlock) {
+  const auto step = [](int64_t dim) {
+    return ir::Mlp({.layers = 2, .dim = dim, .batch = 128, .dtype = ir::DType::kBF16}).value();
+  };
+  ir::Function eight = step(256), blocks = step(256), small = step(64);
+  ASSERT_TRUE(transforms::Fp8Mixed(eight).value());
+  ASSERT_TRUE(transforms::Fp8Block(blocks).value());
+  EXPECT_EQ(absl::StrReplaceAll(ir::Print(eight), {{"f8", "f8b"}}), ir::Print(blocks));
+  EXPECT_TRUE(ir::Verify(blocks).ok()) << ir::Verify(blocks);
+  EXPECT_FALSE(transforms::Fp8Block(small).value()) << "64 is no block of 128";
+}
+
 // It is one product for Fp8Mixed however often it is asked.
 TEST(Fp8Mixed, IsDoneOnce) {
   ir::Function step = MlpStep("adam");

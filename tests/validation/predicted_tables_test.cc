@@ -86,6 +86,17 @@ TEST(PredictedTables, ProductsOfTraining) {
   }
 }
 
+// Products with scales of blocks, and whole layers of experts.
+TEST(PredictedTables, BlocksAndExperts) {
+  const PredictedPoint& blocks = Named("H100-SXM5-80GB fp8_block").points.at(0);
+  EXPECT_GT(blocks.predicted, ProductOnH100(ir::DType::kF8Block) + 1.59e-6);
+  EXPECT_GT(blocks.predicted, Named("H100-SXM5-80GB fp8").points[0].predicted);
+  const PredictedTable& layer = Named("H100-SXM5-80GB bfloat16", 1);
+  ASSERT_EQ(layer.points.size(), 1u);
+  EXPECT_THAT(layer.points[0].what, HasSubstr("tokens=4096,hidden=7168"));
+  EXPECT_NEAR(layer.points[0].predicted, 350e-6, 100e-6);
+}
+
 TEST(PredictedTables, Attention) {
   const PredictedTable& both = Named("B200-SXM-180GB attention");
   ASSERT_EQ(both.points.size(), 2u);
@@ -123,10 +134,9 @@ TEST(PredictedTables, RowsOfAKernelEach) {
 TEST(PredictedTables, SkipWithAReason) {
   const std::string text = TableText(Tables());
   for (const std::string reason :
-       {"     2  no kernels of type 'fp8_block'\n", "     1  no device 'abacus'\n",
+       {"     2  no kernels of type 'int4'\n", "     1  no device 'abacus'\n",
         "     1  no collective 'gossip'\n", "     1  no sweep of sizes of a collective\n",
-        "     1  no single kernel has tokens, hidden, inter, topk, experts, tp, ep, distribution, "
-        "us\n",
+        "     1  no single kernel has tokens, us\n", "     1  no distribution of tokens 'zipf'\n",
         "     1  a table without \"fields\" and \"points\"\n"}) {
     EXPECT_THAT(text, HasSubstr(reason));
   }
@@ -182,7 +192,8 @@ TEST(KernelPoints, SizesAreSizes) {
   EXPECT_EQ(DeviceOfName("GB300")->name, "gb300");
   EXPECT_EQ(DeviceOfName("H100-SXM5-80GB (inferred)")->name, "h100-80gb");
   EXPECT_EQ(*TypeOfName("FP8 (`float8_e4m3fn`)"), ir::DType::kF8);
-  EXPECT_FALSE(TypeOfName("fp8 e4m3, fine-grained scales, bf16 out").ok());
+  EXPECT_EQ(*TypeOfName("fp8 e4m3, fine-grained scales, bf16 out"), ir::DType::kF8Block);
+  EXPECT_EQ(*TypeOfName("fp8_block"), ir::DType::kF8Block);
   EXPECT_EQ(*TypeOfName("nvfp4"), ir::DType::kF4);
   EXPECT_FALSE(TypeOfName("int4").ok());
 }

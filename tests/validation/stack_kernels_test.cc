@@ -87,6 +87,51 @@ TEST(StackKernels, OfAHostThatWaitsTakeTheirLaunchesBesides) {
   EXPECT_LT(SecondsOf(runs_ahead, false), SecondsOf(waits, false));
 }
 
+// TransformerEngine calls cuBLAS for each expert; torchtitan has one kernel for all, and a model
+// without a mixture none of either.
+TEST(StackKernels, OfExpertsAreOneOrMany) {
+  const auto of = [](const std::string& stack, bool experts) {
+    lowering::LoweringOptions options;
+    EXPECT_TRUE(SetStack(stack, {.experts = experts}, options).ok()) << stack;
+    return options.kernels.choice.experts;
+  };
+  for (const std::string stack : {"nemo", "megatron-core"}) {
+    EXPECT_TRUE(of(stack, true).kernel_each && of(stack, true).present);
+    EXPECT_EQ(of(stack, true).call, Duration::FromSeconds(10e-6));
+    EXPECT_FALSE(of(stack, false).present);
+  }
+  EXPECT_EQ(of("torchtitan", true), (cost_models::ExpertProducts{.present = true}));
+  EXPECT_EQ(of("ideal", true), (cost_models::ExpertProducts{.present = true}));
+  lowering::LoweringOptions captured;
+  EXPECT_TRUE(SetStack("nemo", {.experts = true}, captured).ok());
+  CaptureGraphs(captured);
+  EXPECT_EQ(captured.kernels.choice.experts.call, Duration(0));
+  EXPECT_TRUE(captured.kernels.choice.experts.kernel_each);
+}
+
+double MixtureSeconds(const std::string& file) {
+  ModelFlags flags;
+  flags.model =
+      "gpt:layers=1,hidden=1024,heads=8,seq=256,vocab=512,ffn=512,mlp=swiglu,experts=64,topk=2,"
+      "flash=1";
+  flags.batch_size = 4;
+  flags.cluster = "dgx-h100:1";
+  const transforms::ParallelPlan plan = {.dtype = transforms::StepDType::kBF16};
+  search::Setting setting = MakeSetting(flags, plan).value();
+  SetStack(ParseStack(file, "mine.json").value(), StackUseOf(setting.step), setting.lowering);
+  return search::Play(setting, plan).value().report.step_time.seconds();
+}
+
+// 64 experts have nine products, three forward and six backward, in as many kernels.
+TEST(StackKernels, OfManyExpertsWaitForTheHost) {
+  const double one = MixtureSeconds("{}");
+  const double each = MixtureSeconds(R"({"expert_kernels": true})");
+  const double called = MixtureSeconds(R"({"expert_kernels": true, "expert_call_us": 100})");
+  EXPECT_GT(each, one + 9 * 63 * 2e-6);
+  EXPECT_NEAR(called, one + 9 * 64 * 100e-6, 0.05 * called);
+  EXPECT_EQ(MixtureSeconds(R"({"expert_call_us": 100})"), one);
+}
+
 double SmallSeconds(const std::string& stack, bool graphs) {
   ModelFlags flags;
   flags.model = "gpt:layers=4,hidden=64,heads=2,seq=64,vocab=512,flash=1";

@@ -63,14 +63,16 @@ int Main(int argc, char** argv) {
       .example = kExample,
       .options = po::options_description("Flags")};
   spec.options.add_options()("op", po::value(&flags.op)->default_value(flags.op),
-                             "matmul: a product of matrices; attention: a fused one; elementwise: "
-                             "one that moves bytes")(
+                             "matmul: a product of matrices; grouped: those of experts; attention: "
+                             "a fused one; elementwise: one that moves bytes")(
       "shape", po::value(&flags.shape),
-      "of matmul m,n,k or batch,m,n,k: [m,k] times [k,n]; of attention batch,heads,queries,width "
+      "of matmul m,n,k or batch,m,n,k: [m,k] times [k,n]; of grouped experts,m,n,k, m being the "
+      "rows of each expert; of attention batch,heads,queries,width "
       "and, where there are others, keys; of elementwise the bytes that are read and written")(
-      "dtype", po::value(&flags.dtype)->default_value(flags.dtype), "bf16, f16, f32, f8 or f4")(
+      "dtype", po::value(&flags.dtype)->default_value(flags.dtype),
+      "bf16, f16, f32, f8, f8b (with a scale for each 128 elements) or f4")(
       "layout", po::value(&flags.layout)->default_value(flags.layout),
-      absl::StrCat("of matmul, along which rows the sum runs: of both operands, of the first, of "
+      absl::StrCat("of products, along which rows the sum runs: of both operands, of the first, of "
                    "neither: ",
                    cost_models::kProductLayoutNames.List(" or "))
           .c_str())(
@@ -80,6 +82,8 @@ int Main(int argc, char** argv) {
       "print the device as a file, with its rates, instead")(
       "cost-model", po::value(&flags.cost_model)->default_value(flags.cost_model),
       "kernels:FILE: also what a table of measured kernels says, and the nearest of them")(
+      "kernel-each", po::bool_switch(&flags.kernel_each),
+      "of grouped, a kernel for each expert, as TransformerEngine has them, in place of one")(
       "backward", po::bool_switch(&flags.backward), "of attention, its gradients")(
       "all-keys", po::bool_switch(&flags.all_keys), "of attention, without a causal mask")(
       "attention", po::value(&flags.attention)->default_value(flags.attention),

@@ -168,7 +168,8 @@ absl::StatusOr<RowUse> RowUseOf(const MeasuredStep& step, const FittedFigures& f
   RowUse use = {.device = cluster.device.name,
                 .collectives = cluster.topology.collective_profile().name,
                 .stack = setup.stack,
-                .eight_bits = setup.plan.dtype == transforms::StepDType::kF8Mixed,
+                .eight_bits = setup.plan.dtype == transforms::StepDType::kF8Mixed ||
+                              setup.plan.dtype == transforms::StepDType::kF8Blocks,
                 .four_bits = setup.plan.dtype == transforms::StepDType::kF4Mixed,
                 .between_nodes = in_node > 0 && cluster.size() > in_node};
   if (absl::StrContains(setup.flags.model, "flash=1")) {

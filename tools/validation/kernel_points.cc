@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cost_models/kernels/attention_kernel.h"
+#include "cost_models/kernels/expert_products.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
 #include "ir/op_info.h"
@@ -24,32 +25,31 @@ double Figure(const PointFigures& figures, absl::string_view name, double otherw
   return found == figures.end() ? otherwise : found->second;
 }
 
-// Sizes of which together flops and bytes are numbers.
-absl::StatusOr<int64_t> Size(const PointFigures& figures, absl::string_view name,
-                             double otherwise = 0) {
-  constexpr double kMost = 1 << 24;
-  const double size = Figure(figures, name, otherwise);
-  if (size >= 1 && size <= kMost && size == std::floor(size)) return static_cast<int64_t>(size);
-  return absl::FailedPreconditionError(absl::StrCat("a kernel's ", name, " is no size"));
-}
-
 absl::Status CheckTogether(double product) {
   constexpr double kMost = 1e17;  // as program `kernel` has it
   if (product <= kMost) return absl::OkStatus();
   return absl::FailedPreconditionError("a kernel's sizes are together over 1e17");
 }
 
-// TensorRT-LLM's layer of products of 8 or 4 bits finds a scale and quantizes x: so many passes
-// that read 2 bytes an element and write the copy, and microseconds to start them, fitted with the
+// TensorRT-LLM's layer of products of 8 or 4 bits finds scales and quantizes x: so many passes
+// that read 2 bytes an element and write the copy, and seconds to start them, fitted with the
 // rates (MatrixProduct.IsAsMeasuredInBursts has the same).
-double QuantizeSeconds(const KernelPoints& kernels, double elements) {
+struct Quantizing {
+  double passes, start;
+};
+
+Quantizing QuantizingOf(const KernelPoints& kernels) {
   const bool hopper = absl::StartsWith(kernels.device.name, "h");
-  const bool four = kernels.dtype == ir::DType::kF4;
-  const double passes = four ? 1.244 : hopper ? 2.25 : 2.22;
-  const double start = four ? 4.67e-6 : hopper ? 9.82e-6 : 11.96e-6;
-  const double rate = static_cast<double>(kernels.device.memory_bandwidth.bytes_per_second()) *
-                      cost_models::ProductRatesOf(kernels.device.rates, kernels.dtype).memory;
-  return start + passes * (2 + ir::BytesOf(kernels.dtype)) * elements / rate;
+  switch (kernels.dtype) {
+    case ir::DType::kF4:
+      return {.passes = 1.244, .start = 4.67e-6};
+    case ir::DType::kF8Block:
+      return hopper ? Quantizing{.passes = 1.429, .start = 1.59e-6}
+                    : Quantizing{.passes = 0.739, .start = 3.76e-6};
+    default:
+      return hopper ? Quantizing{.passes = 2.25, .start = 9.82e-6}
+                    : Quantizing{.passes = 2.22, .start = 11.96e-6};
+  }
 }
 
 // What a product writes: bytes stand in for a type that is as wide; 8, of a sum that is read, too.
@@ -94,43 +94,78 @@ absl::StatusOr<ir::DType> TypeOfName(absl::string_view name) {
   }
   if (absl::StartsWith(lower, "fp16") || lower == "float16") return ir::DType::kF16;
   const bool blocks = absl::StrContains(lower, "block") || absl::StrContains(lower, "fine-grained");
-  if (absl::StartsWith(lower, "fp8") && !blocks) return ir::DType::kF8;
+  if (absl::StartsWith(lower, "fp8")) return blocks ? ir::DType::kF8Block : ir::DType::kF8;
   if (lower == "nvfp4") return ir::DType::kF4;
   return absl::FailedPreconditionError(absl::StrCat("no kernels of type '", name, "'"));
 }
 
+absl::StatusOr<int64_t> SizeOfPoint(const PointFigures& figures, absl::string_view name,
+                                    double otherwise) {
+  constexpr double kMost = 1 << 24;
+  const double size = kernel_points_cc::Figure(figures, name, otherwise);
+  if (size >= 1 && size <= kMost && size == std::floor(size)) return static_cast<int64_t>(size);
+  return absl::FailedPreconditionError(absl::StrCat("a kernel's ", name, " is no size"));
+}
+
+double QuantizeSeconds(const KernelPoints& kernels, double elements) {
+  const double rate = static_cast<double>(kernels.device.memory_bandwidth.bytes_per_second()) *
+                      cost_models::ProductRatesOf(kernels.device.rates, kernels.dtype).memory;
+  return kernel_points_cc::QuantizingOf(kernels).passes * (2 + ir::BytesOf(kernels.dtype)) *
+         elements / rate;
+}
+
 absl::StatusOr<double> PredictProduct(const KernelPoints& kernels, const PointFigures& figures) {
   ir::ProductShape shape;
-  ORRERY_ASSIGN_OR_RETURN(shape.batch, kernel_points_cc::Size(figures, "batch", 1));
-  ORRERY_ASSIGN_OR_RETURN(shape.m, kernel_points_cc::Size(figures, "m"));
-  ORRERY_ASSIGN_OR_RETURN(shape.n, kernel_points_cc::Size(figures, "n"));
-  ORRERY_ASSIGN_OR_RETURN(shape.k, kernel_points_cc::Size(figures, "k"));
+  ORRERY_ASSIGN_OR_RETURN(shape.batch, SizeOfPoint(figures, "batch", 1));
+  ORRERY_ASSIGN_OR_RETURN(shape.m, SizeOfPoint(figures, "m"));
+  ORRERY_ASSIGN_OR_RETURN(shape.n, SizeOfPoint(figures, "n"));
+  ORRERY_ASSIGN_OR_RETURN(shape.k, SizeOfPoint(figures, "k"));
   const auto m = static_cast<double>(shape.m), k = static_cast<double>(shape.k);
   ORRERY_RETURN_IF_ERROR(kernel_points_cc::CheckTogether(static_cast<double>(shape.batch) * m * k *
                                                          static_cast<double>(shape.n)));
   const cost_models::KernelRates& rates = kernels.device.rates;
+  const cost_models::ProductTypes types = {
+      .in = kernels.dtype,
+      .out = kernel_points_cc::OutOf(kernels, figures),
+      .along_k = kernel_points_cc::Figure(figures, "layout") != 2};
+  const double clock = kernels.training ? cost_models::ClockOf(rates, kernels.dtype) : 1;
   const Duration time =
-      cost_models::PriceProduct(shape,
-                                {.in = kernels.dtype,
-                                 .out = kernel_points_cc::OutOf(kernels, figures),
-                                 .along_k = kernel_points_cc::Figure(figures, "layout") != 2},
-                                kernels.device,
-                                kernels.training ? cost_models::ClockOf(rates, kernels.dtype) : 1)
-          .time;
-  const double besides = kernels.quantizes ? kernel_points_cc::QuantizeSeconds(kernels, m * k) : 0;
+      kernels.experts.present
+          ? PriceExpertProducts(shape, types, kernels.experts, kernels.device, clock)
+          : PriceProduct(shape, types, kernels.device, clock).time;
+  const double besides = kernels.quantizes ? kernel_points_cc::QuantizingOf(kernels).start +
+                                                 QuantizeSeconds(kernels, m * k)
+                                           : 0;
   return (time + rates.start).seconds() + besides;
+}
+
+absl::StatusOr<double> PredictGroupedProduct(const KernelPoints& kernels,
+                                             const PointFigures& figures) {
+  PointFigures product = figures;
+  product["batch"] = figures.at("groups");
+  const double m = figures.at("m"), n = figures.at("n"), k = figures.at("k");
+  if (figures.at("stage") == 1) {
+    product["n"] = k;
+    product["k"] = n;
+  } else if (figures.at("stage") == 2) {
+    product["m"] = n;
+    product["n"] = k;
+    product["k"] = m;
+    product["layout"] = 2;
+    product["fp32_out"] = product["accumulate"] = 1;
+  }
+  return PredictProduct(kernels, product);
 }
 
 absl::StatusOr<double> PredictAttention(const KernelPoints& kernels, const PointFigures& figures) {
   cost_models::FusedAttention attention = {.kernel = kernels.attention, .dtype = kernels.dtype};
-  ORRERY_ASSIGN_OR_RETURN(attention.batch, kernel_points_cc::Size(figures, "batch"));
-  ORRERY_ASSIGN_OR_RETURN(attention.heads, kernel_points_cc::Size(figures, "heads"));
-  ORRERY_ASSIGN_OR_RETURN(attention.queries, kernel_points_cc::Size(figures, "seq"));
+  ORRERY_ASSIGN_OR_RETURN(attention.batch, SizeOfPoint(figures, "batch"));
+  ORRERY_ASSIGN_OR_RETURN(attention.heads, SizeOfPoint(figures, "heads"));
+  ORRERY_ASSIGN_OR_RETURN(attention.queries, SizeOfPoint(figures, "seq"));
   const double said = kernel_points_cc::Figure(figures, "head_dim");
-  ORRERY_ASSIGN_OR_RETURN(attention.width, kernel_points_cc::Size(figures, "qk_head_dim", said));
-  ORRERY_ASSIGN_OR_RETURN(
-      const int64_t values,
-      kernel_points_cc::Size(figures, "v_head_dim", static_cast<double>(attention.width)));
+  ORRERY_ASSIGN_OR_RETURN(attention.width, SizeOfPoint(figures, "qk_head_dim", said));
+  ORRERY_ASSIGN_OR_RETURN(const int64_t values,
+                          SizeOfPoint(figures, "v_head_dim", static_cast<double>(attention.width)));
   attention.keys = attention.queries;
   const bool causal = kernel_points_cc::Figure(figures, "causal", 1) != 0;
   attention.visible = causal ? cost_models::VisibleShare(attention.queries, attention.keys) : 1;
@@ -138,9 +173,8 @@ absl::StatusOr<double> PredictAttention(const KernelPoints& kernels, const Point
   const auto seq = static_cast<double>(attention.queries), q = static_cast<double>(attention.width),
              v = static_cast<double>(values);
   const double heads = static_cast<double>(attention.batch * attention.heads);
-  ORRERY_ASSIGN_OR_RETURN(
-      const int64_t kv_heads,
-      kernel_points_cc::Size(figures, "kv_heads", static_cast<double>(attention.heads)));
+  ORRERY_ASSIGN_OR_RETURN(const int64_t kv_heads,
+                          SizeOfPoint(figures, "kv_heads", static_cast<double>(attention.heads)));
   const double all_kv_heads = static_cast<double>(attention.batch * kv_heads);
   ORRERY_RETURN_IF_ERROR(
       kernel_points_cc::CheckTogether(std::max(heads, all_kv_heads) * seq * seq * (q + v)));

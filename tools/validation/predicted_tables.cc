@@ -17,8 +17,10 @@
 #include "support/status.h"
 #include "support/text_table.h"
 #include "tools/measurements.h"
+#include "tools/validation/expert_layer.h"
 #include "tools/validation/kernel_points.h"
 #include "tools/validation/measured_steps.h"
+#include "tools/validation/stack_file.h"
 
 namespace orrery::tools {
 namespace predicted_tables_cc {
@@ -32,6 +34,15 @@ std::string TextOf(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// A list of texts; empty where it is none.
+std::vector<std::string> TextsOf(const Json& object, const char* key) {
+  std::vector<std::string> texts;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return texts;
+  for (const Json& text : *found) texts.push_back(text.is_string() ? text.get<std::string>() : "");
+  return texts;
+}
+
 // Fields of a table, by name, and the points under them.
 struct Columns {
   std::vector<std::string> names;
@@ -42,28 +53,15 @@ struct Columns {
 // What one kind of kernels is priced by; null: there is no such call.
 using Predictor = absl::StatusOr<double> (*)(const KernelPoints&, const PointFigures&);
 
-// Products of many experts: those of a layer forward, of its input's gradient, of its weights'.
-absl::StatusOr<double> PredictGrouped(const KernelPoints& kernels, const PointFigures& figures) {
-  PointFigures product = figures;
-  product["batch"] = figures.at("groups");
-  const double m = figures.at("m"), n = figures.at("n"), k = figures.at("k");
-  if (figures.at("stage") == 1) {
-    product["n"] = k;
-    product["k"] = n;
-  } else if (figures.at("stage") == 2) {
-    product["m"] = n;
-    product["n"] = k;
-    product["k"] = m;
-    product["layout"] = 2;
-  }
-  return PredictProduct(kernels, product);
-}
-
 Predictor PredictorOf(const Columns& columns) {
   const bool product = columns.Has("m") && columns.Has("n") && columns.Has("k");
-  if (product && columns.Has("groups")) return columns.Has("stage") ? PredictGrouped : nullptr;
+  if (product && columns.Has("groups"))
+    return columns.Has("stage") ? PredictGroupedProduct : nullptr;
   if (product) return PredictProduct;
   if (columns.Has("seq") && columns.Has("heads")) return PredictAttention;
+  if (columns.Has("tokens") && columns.Has("experts") && columns.Has("distribution")) {
+    return PredictExpertLayer;
+  }
   return nullptr;
 }
 
@@ -113,6 +111,12 @@ absl::StatusOr<KernelPoints> KernelsOf(const Json& table, const Columns& columns
   if (kernels.dtype == ir::DType::kF8) {
     kernels.attention = cost_models::AttentionClass::kCudnn8;
   }
+  if (columns.Has("groups")) {  // of TransformerEngine, as Megatron's core has them
+    ORRERY_ASSIGN_OR_RETURN(const SoftwareStack stack, FindStack("megatron-core"));
+    kernels.experts = ExpertProductsOf(stack);
+    kernels.experts.present = true;
+  }
+  kernels.distributions = TextsOf(table, "distributions");
   kernels.quantizes = ir::SizeOf(kernels.dtype) == 1 &&
                       absl::StrContains(TextOf(table, "framework"), "TensorRT-LLM");
   return kernels;

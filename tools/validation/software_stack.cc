@@ -36,6 +36,7 @@ std::span<const SoftwareStack* const> AllSoftwareStacks() { return software_stac
 StackUse StackUseOf(const ir::Function& step) {
   StackUse use;
   use.dtype = ir::ComputeType(step).value_or(use.dtype);
+  use.experts = ir::CommonExperts(step) > 0;
   return use;
 }
 
@@ -44,37 +45,45 @@ absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, con
   return software_stack_cc::MemoryOf(known, use);
 }
 
+cost_models::ExpertProducts ExpertProductsOf(const SoftwareStack& stack) {
+  return {.kernel_each = stack.expert_kernels,
+          .call = Duration::FromSeconds(stack.expert_call_us * 1e-6)};
+}
+
 void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::LoweringOptions& options) {
   options.stack_memory = software_stack_cc::MemoryOf(stack, use);
-  options.kernels = {
-      .fuses_pointwise = stack.compiles,
-      .copies_apart = stack.copies_apart,
-      .fuses_dropout_sums = stack.fuses_dropout_sums,
-      .sum_share = stack.sum_share,
-      .recomputes_whole = stack.recomputes_whole,
-      .waits_for_tensor_parallel = stack.waits_for_tensor_parallel,
-      .waits_for_sends = stack.waits_for_sends,
-      .sends_tokens_once = stack.sends_tokens_once,
-      .overlaps_experts = stack.overlaps_experts,
-      .scatters_sends = stack.scatters_sends,
-      .reduces_after_backward = stack.reduces_after_backward,
-      .copies_gathers = stack.copies_gathers,
-      .pipelines_products = stack.pipelines_products,
-      .gathers_ahead = stack.gathers_ahead,
-      .bucket_parameters = stack.bucket_parameters,
-      .bucket_parameters_a_rank = stack.bucket_parameters_a_rank,
-      .slowdown = stack.slowdown,
-      .launch = Duration::FromSeconds(stack.launch_us * 1e-6),
-      .waits_for_kernels = stack.waits_for_kernels,
-      .collective = Duration::FromSeconds(stack.collective_us * 1e-6),
-      .prepare = Duration::FromSeconds(stack.prepare_us * 1e-6),
-      .choice = {.attention = stack.attention, .extra = software_stack_cc::TrafficOf(stack, use)}};
+  options.kernels = {.fuses_pointwise = stack.compiles,
+                     .copies_apart = stack.copies_apart,
+                     .fuses_dropout_sums = stack.fuses_dropout_sums,
+                     .sum_share = stack.sum_share,
+                     .recomputes_whole = stack.recomputes_whole,
+                     .waits_for_tensor_parallel = stack.waits_for_tensor_parallel,
+                     .waits_for_sends = stack.waits_for_sends,
+                     .sends_tokens_once = stack.sends_tokens_once,
+                     .overlaps_experts = stack.overlaps_experts,
+                     .scatters_sends = stack.scatters_sends,
+                     .reduces_after_backward = stack.reduces_after_backward,
+                     .copies_gathers = stack.copies_gathers,
+                     .pipelines_products = stack.pipelines_products,
+                     .gathers_ahead = stack.gathers_ahead,
+                     .bucket_parameters = stack.bucket_parameters,
+                     .bucket_parameters_a_rank = stack.bucket_parameters_a_rank,
+                     .slowdown = stack.slowdown,
+                     .launch = Duration::FromSeconds(stack.launch_us * 1e-6),
+                     .waits_for_kernels = stack.waits_for_kernels,
+                     .collective = Duration::FromSeconds(stack.collective_us * 1e-6),
+                     .prepare = Duration::FromSeconds(stack.prepare_us * 1e-6),
+                     .choice = {.attention = stack.attention,
+                                .experts = ExpertProductsOf(stack),
+                                .extra = software_stack_cc::TrafficOf(stack, use)}};
+  options.kernels.choice.experts.present = use.experts;
   if (stack.cuda_graphs) CaptureGraphs(options);
 }
 
 void CaptureGraphs(lowering::LoweringOptions& options) {
   options.kernels.graphs = true;
   options.kernels.launch = Duration(0);
+  options.kernels.choice.experts.call = Duration(0);
 }
 
 absl::Status SetStack(absl::string_view stack, const StackUse& use,

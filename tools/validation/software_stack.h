@@ -19,9 +19,10 @@ namespace orrery::tools {
 /// How a training job is run, where that changes what software keeps.
 struct StackUse {
   ir::DType dtype = ir::DType::kBF16;  // of parameters and activations
+  bool experts = false;                // a mixture of them
 };
 
-/// Of a step, by ir::ComputeType.
+/// Of a step, by ir::ComputeType and ir::CommonExperts.
 StackUse StackUseOf(const ir::Function& step);
 
 /// SoftwareStack::bucket_parameters of software that reduces all gradients after backward.
@@ -55,6 +56,8 @@ struct SoftwareStack {
   double collective_us = 0;        // a collective: StackKernels::collective
   double prepare_us = 0;           // of the host, a microbatch: StackKernels::prepare
   bool cuda_graphs = false;        // StackKernels::graphs, and no launches of the host
+  bool expert_kernels = false;  // a product of each expert is a kernel: ExpertProducts::kernel_each
+  double expert_call_us = 0;    // of the host, such a kernel: ExpertProducts::call
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
   /// That kernels move besides what ops must, by the type of parameters.
   cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};
@@ -63,6 +66,9 @@ struct SoftwareStack {
 #define ORRERY_SOFTWARE_STACK(Name, file) extern const SoftwareStack k##Name##Stack;
 #include "tools/validation/software_stacks.def"
 #undef ORRERY_SOFTWARE_STACK
+
+/// How the stack carries out products of experts, of a model that has any or not.
+cost_models::ExpertProducts ExpertProductsOf(const SoftwareStack& stack);
 
 /// All stacks, in the order of software_stacks.def.
 std::span<const SoftwareStack* const> AllSoftwareStacks();

@@ -50,6 +50,8 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"collective_us", &SoftwareStack::collective_us, 1e6},
     {"prepare_us", &SoftwareStack::prepare_us, 1e6},
     {"cuda_graphs", &SoftwareStack::cuda_graphs},
+    {"expert_kernels", &SoftwareStack::expert_kernels},
+    {"expert_call_us", &SoftwareStack::expert_call_us, 1e6},
 };
 
 constexpr Figure<lowering::StackMemory> kMemoryFigures[] = {

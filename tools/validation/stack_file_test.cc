@@ -42,9 +42,10 @@ TEST(StackFile, SaysAllOfEach) {
     const SoftwareStack read = ParseStack(text, "mine.json").value();
     EXPECT_EQ(StackText(read), text) << stack->name;
     for (const ir::DType dtype : {ir::DType::kF16, ir::DType::kBF16}) {
+      const StackUse use = {.dtype = dtype, .experts = true};
       lowering::LoweringOptions there, back;
-      ASSERT_TRUE(SetStack(stack->name, {.dtype = dtype}, there).ok());
-      SetStack(read, {.dtype = dtype}, back);
+      ASSERT_TRUE(SetStack(stack->name, use, there).ok());
+      SetStack(read, use, back);
       EXPECT_EQ(back.stack_memory, there.stack_memory) << stack->name;
       EXPECT_EQ(back.kernels, there.kernels) << stack->name;
     }

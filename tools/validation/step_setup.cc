@@ -156,6 +156,11 @@ bool Begins(const MeasuredStep& step, absl::string_view with) {
   return absl::StartsWith(precision, with);
 }
 
+// With a scale for each 128 elements: "fp8 blockwise", NeMo's "FP8-SC" (sub-channels).
+bool HasBlocks(const MeasuredStep& step) {
+  return absl::StrContains(step.precision, "block") || Begins(step, "fp8-sc");
+}
+
 // A scale for each 32 elements (mxfp8) or for more.
 bool HasEightBits(const MeasuredStep& step) {
   return Begins(step, "fp8") || Begins(step, "float8") || Begins(step, "mxfp8");
@@ -166,7 +171,9 @@ absl::StatusOr<transforms::StepDType> DTypeOf(const MeasuredStep& step) {
   if (Begins(step, "bf16")) return StepDType::kBF16;
   if (Begins(step, "fp16")) return StepDType::kF16;
   if (Begins(step, "fp32")) return StepDType::kF32;
-  if (HasEightBits(step)) return StepDType::kF8Mixed;
+  if (HasEightBits(step)) {
+    return HasBlocks(step) ? StepDType::kF8Blocks : StepDType::kF8Mixed;
+  }
   if (Begins(step, "nvfp4")) return StepDType::kF4Mixed;
   return Skip(absl::StrCat("precision '", step.precision, "'"));
 }

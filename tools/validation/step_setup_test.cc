@@ -183,6 +183,8 @@ TEST(StepSetup, TakesTypesByHowTheyBegin) {
   EXPECT_EQ(type("amp_bf16"), StepDType::kBF16);
   EXPECT_EQ(type("float8 rowwise"), StepDType::kF8Mixed);
   EXPECT_EQ(type("nvfp4"), StepDType::kF4Mixed);
+  EXPECT_EQ(type("fp8-sc"), StepDType::kF8Blocks);
+  EXPECT_EQ(type("fp8 (blockwise)"), StepDType::kF8Blocks);
 }
 
 TEST(StepSetup, FillsInTheDegrees) {

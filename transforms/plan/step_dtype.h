@@ -14,8 +14,9 @@ enum class StepDType : uint8_t {
   kF32,
   kF16,
   kBF16,
-  kF8Mixed,  // bf16, and products of linear layers read 8-bit copies (Fp8Mixed)
-  kF4Mixed,  // likewise, of 4 bits (Nvfp4Mixed)
+  kF8Mixed,   // bf16, and products of linear layers read 8-bit copies (Fp8Mixed)
+  kF4Mixed,   // likewise, of 4 bits (Nvfp4Mixed)
+  kF8Blocks,  // likewise, of 8 bits with a scale for each 128 elements (Fp8Block)
   kF8,
 };
 

@@ -15,12 +15,14 @@ TEST(TensorDType, IsThatOfMixedPrecisionToo) {
   EXPECT_EQ(TensorDType(StepDType::kF16), ir::DType::kF16);
   EXPECT_EQ(TensorDType(StepDType::kBF16), ir::DType::kBF16);
   EXPECT_EQ(TensorDType(StepDType::kF8Mixed), ir::DType::kBF16);
+  EXPECT_EQ(TensorDType(StepDType::kF8Blocks), ir::DType::kBF16);
   EXPECT_EQ(TensorDType(StepDType::kF4Mixed), ir::DType::kBF16);
   EXPECT_EQ(TensorDType(StepDType::kF8), ir::DType::kF8);
 }
 
 TEST(CopyDType, IsThatOfMixedPrecisionAlone) {
   EXPECT_EQ(CopyDType(StepDType::kF8Mixed), ir::DType::kF8);
+  EXPECT_EQ(CopyDType(StepDType::kF8Blocks), ir::DType::kF8Block);
   EXPECT_EQ(CopyDType(StepDType::kF4Mixed), ir::DType::kF4);
   EXPECT_EQ(CopyDType(StepDType::kBF16), std::nullopt);
   EXPECT_EQ(CopyDType(StepDType::kF8), std::nullopt);

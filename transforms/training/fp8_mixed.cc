@@ -130,6 +130,10 @@ absl::StatusOr<bool> Fp8Mixed(ir::Function& function) {
   return MixProducts(function, ir::DType::kF8);
 }
 
+absl::StatusOr<bool> Fp8Block(ir::Function& function) {
+  return MixProducts(function, ir::DType::kF8Block);
+}
+
 absl::StatusOr<bool> Nvfp4Mixed(ir::Function& function) {
   return MixProducts(function, ir::DType::kF4);
 }
@@ -169,6 +173,14 @@ extern const PassInfo kFp8MixedPass = {
     .summary = "products of linear layers read 8-bit copies of their operands",
     .options = "",
     .run = [](ir::Function& function, const PassOptions&) { return Fp8Mixed(function); },
+    .idempotent = true,
+};
+
+extern const PassInfo kFp8BlockPass = {
+    .name = "fp8-block",
+    .summary = "products of linear layers read 8-bit copies with a scale for each 128 elements",
+    .options = "",
+    .run = [](ir::Function& function, const PassOptions&) { return Fp8Block(function); },
     .idempotent = true,
 };
 

@@ -24,10 +24,14 @@ namespace orrery::transforms {
 /// is no such product.
 absl::StatusOr<bool> Fp8Mixed(ir::Function& function);
 
+/// The same with copies that have a scale for each 128 elements in a row, "w.f8b": DeepSeek-V3's
+/// (2412.19437, section 3.3), TransformerEngine's Float8BlockScaling.
+absl::StatusOr<bool> Fp8Block(ir::Function& function);
+
 /// The same with copies of 4 bits, of NVFP4: "w.f4".
 absl::StatusOr<bool> Nvfp4Mixed(ir::Function& function);
 
-/// Either, by the type of the copies: kF8 or kF4.
+/// Any of them, by the type of the copies: kF8, kF8Block or kF4.
 absl::StatusOr<bool> MixProducts(ir::Function& function, ir::DType copies);
 
 /// A parameter, and its narrow copy that the update makes anew: values of one function.

@@ -22,11 +22,16 @@ using ir::ValueId;
 // known by what it reads and how large a gradient it makes.
 using WeightGradient = std::pair<ValueId, Dims>;
 
+int64_t MultipleOf(ir::DType copies) {
+  if (copies == ir::DType::kF8Block) return kFp8BlockMultiple;
+  return copies == ir::DType::kF4 ? kFp4Multiple : kFp8Multiple;
+}
+
 class ProductFinder {
  public:
   ProductFinder(const Function& function, ir::DType copies)
       : function_(function),
-        multiple_(copies == ir::DType::kF4 ? kFp4Multiple : kFp8Multiple),
+        multiple_(MultipleOf(copies)),
         phase_(FindPhases(function)),
         users_(function.value_limit()),
         returned_(function.value_limit(), 0),
@@ -289,8 +294,7 @@ class ProductFinder {
 bool MakesCopy(const ir::Function& function, ir::OpId op) {
   if (function.kind(op) != ir::OpKind::kCast) return false;
   const ir::DType to = function.type(function.result(op)).dtype;
-  return (to == ir::DType::kF8 || to == ir::DType::kF4) &&
-         function.type(function.operands(op)[0]).dtype != to;
+  return ir::IsNarrow(to) && function.type(function.operands(op)[0]).dtype != to;
 }
 
 bool MovesCopies(const ir::Function& function, ir::OpId op) {

@@ -23,7 +23,8 @@ struct Fp8Products {
 };
 
 /// Finds them: products of linear layers with parameters of 16 bits, whose rows, columns and inner
-/// dimension are multiples of kFp8Multiple on each rank, or of kFp4Multiple with copies of kF4, and
+/// dimension are multiples of kFp8Multiple on each rank (kFp8BlockMultiple with copies of kF8Block,
+/// kFp4Multiple of kF4), and
 /// the products of their backward, however these are split. Not products of two activations, as
 /// attention's, nor what goes on into a softmax or the choice of a class: logits of the vocabulary,
 /// and the router's.
@@ -31,6 +32,9 @@ Fp8Products FindFp8Products(const ir::Function& function, ir::DType copies = ir:
 
 /// Kernels want rows of 16 bytes: cuBLASLt, and `assert_dim_for_fp8_exec` of Transformer Engine.
 inline constexpr int64_t kFp8Multiple = 16;
+/// The same of operands that have a scale a block: whole blocks in both orders
+/// (TransformerEngine's Float8BlockQuantizer.is_quantizable).
+inline constexpr int64_t kFp8BlockMultiple = 128;
 /// The same of operands of 4 bits.
 inline constexpr int64_t kFp4Multiple = 32;
 

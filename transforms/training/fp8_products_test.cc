@@ -106,6 +106,9 @@ TEST(FindFp8Products, HaveSizesThatKernelsTake) {
   EXPECT_EQ(count(function, ir::DType::kF4), 2);
   EXPECT_EQ(count(Parsed(kTwoLayers), ir::DType::kF4), 1);
   EXPECT_EQ(count(Parsed(kTwoLayers), ir::DType::kF8), 2);
+  // Those with a scale a block of 128.
+  EXPECT_EQ(count(function, ir::DType::kF8Block), 0);
+  EXPECT_EQ(kFp8BlockMultiple, 128);
 }
 
 // What each rank has counts: 64 rows on 4 ranks do, 32 do not.

@@ -35,6 +35,8 @@ extern constinit const SoftwareStack kMegatronCoreStack = {
     .reduces_after_backward = true,
     .bucket_parameters = kAllGradients,
     .collective_us = 70,
+    .expert_kernels = true,
+    .expert_call_us = kCublasCallUs,
     .fp16_traffic = megatron_core_stack_cc::Traffic(kMegatronFp16Traffic),
     .bf16_traffic = megatron_core_stack_cc::Traffic(kMegatronBf16Traffic),
 };

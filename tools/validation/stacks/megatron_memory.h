@@ -28,6 +28,13 @@ inline constexpr cost_models::ExtraTraffic kMegatronFp16Traffic = {
 inline constexpr cost_models::ExtraTraffic kMegatronBf16Traffic = {
     .reduction = 2, .update = 20, .loss = 36, .loss_gradient = 10, .activation = 4};
 
+/// What the host takes for a product of one expert in TransformerEngine's GroupedLinear, which
+/// calls cuBLAS for each (multi_stream_cublas_gemm of common/gemm/cublaslt_gemm.cu; the kernel of
+/// CUTLASS for all of them is off unless NVTE_USE_CUTLASS_GROUPED_GEMM says so): small ones take no
+/// less. Between what forward (9) and gradients of inputs (11) of SimuMax's grouped products on
+/// B200 say, of 0, 8, 9, 10, 11 and 12 us.
+inline constexpr double kCublasCallUs = 10;
+
 }  // namespace orrery::tools
 
 #endif  // ORRERY_TOOLS_VALIDATION_STACKS_MEGATRON_MEMORY_H_

@@ -8,8 +8,9 @@
 // distributed_data_parallel.py. Memory as of Megatron. Its loss is TransformerEngine's
 // (cross_entropy_fusion_impl: te), which reads logits twice forward and writes their gradient over
 // them (6, of which the op has 2). The update is Megatron's of bf16, and GELU is a kernel of its
-// own. Rows of experts come by rank and are sorted by expert, and back (sort_chunks_by_idxs of
-// token_dispatcher.py): read and written each time (4).
+// own. Rows of experts come by DeepEP or HybridEP (flex dispatcher), and are sorted by expert once,
+// as the op does; all-to-all of Megatron's scripts sorts them twice. Products of experts are
+// TransformerEngine's GroupedLinear.
 
 namespace orrery::tools {
 
@@ -17,7 +18,7 @@ namespace nemo_stack_cc {
 namespace {
 
 constexpr cost_models::ExtraTraffic kNemoTraffic = {
-    .update = kMegatronBf16Traffic.update, .loss = 4, .activation = 4, .sorting = 4};
+    .update = kMegatronBf16Traffic.update, .loss = 4, .activation = 4};
 
 }  // namespace
 }  // namespace nemo_stack_cc
@@ -35,6 +36,8 @@ extern constinit const SoftwareStack kNemoStack = {
     .gathers_ahead = true,
     .bucket_parameters = 40'000'000,
     .bucket_parameters_a_rank = 1'000'000,
+    .expert_kernels = true,
+    .expert_call_us = kCublasCallUs,
     .fp16_traffic = nemo_stack_cc::kNemoTraffic,
     .bf16_traffic = nemo_stack_cc::kNemoTraffic,
 };
