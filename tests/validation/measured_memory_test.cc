@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/validation/measured_steps.h"
+#include "tools/validation/predict_step.h"
 #include "tools/validation/step_errors.h"
-#include "tools/validation/step_setup.h"
 
 // Predicted peaks beside measured ones: docs/validation_memory.md. Rows marked for calibration.
 
