@@ -207,6 +207,9 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   step.pp = Whole(par, "pp");
   step.dp = Whole(par, "dp");
   step.cp = Whole(par, "cp");
+  // MaxText's fully sharded axis beside its replicas, where "dp" counts these alone.
+  const int64_t sharded = Whole(par, "fsdp");
+  if (sharded > step.dp) step.dp = sharded * std::max<int64_t>(1, step.dp);
   step.ep = Whole(par, "ep");
   step.chunks = Whole(par, "vp");
   step.zero = Field(par, "zero").is_string() ? ZeroOf(Text(par, "zero")) : Whole(par, "zero");

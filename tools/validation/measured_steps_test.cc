@@ -96,6 +96,12 @@ TEST(MeasuredSteps, SayHowStateIsShared) {
   EXPECT_EQ(zero("\"FSDP2 (ZeRO-3)\""), 3);
   EXPECT_EQ(zero("\"FSDP2 (reshard not stated)\""), 3);
   EXPECT_EQ(zero("\"none\""), 0);
+  const auto replicas = [](const std::string& par) {
+    return Read(absl::StrCat(R"("par": {"zero": 3, )", par, "}")).dp;
+  };
+  EXPECT_EQ(replicas(R"("fsdp": 128, "dp": 4)"), 512);
+  EXPECT_EQ(replicas(R"("fsdp": 128, "dp": 128)"), 128);
+  EXPECT_EQ(replicas(R"("fsdp": 0, "dp": 8)"), 8);
   const MeasuredStep step = Read(R"("par": {"cp_comm": "a2a"}, "hw": {"inter": "4x 100 Gb/s"},
                                     "model": {"name": "Llama 3 8B LoRA"}, "task": "SFT")");
   EXPECT_EQ(step.context, "a2a");
