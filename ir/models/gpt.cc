@@ -189,8 +189,8 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
   if (s.experts == 0 && (s.shared_ffn > 0 || s.dense_layers > 0)) {
     return absl::InvalidArgumentError("shared_ffn and dense_layers want experts");
   }
-  if (s.adapters.rank > 0 && (s.bias || s.tied || s.experts > 0 || !s.swiglu)) {
-    return absl::InvalidArgumentError("lora wants mlp=swiglu; no bias, tied table or experts");
+  if (s.adapters.rank > 0 && (s.bias || s.tied || !s.swiglu)) {
+    return absl::InvalidArgumentError("lora wants mlp=swiglu; no bias or tied table");
   }
   if (s.experts > 0 && s.topk > s.experts) {
     return absl::InvalidArgumentError(
@@ -345,11 +345,6 @@ class Gpt {
     return chosen;
   }
 
-  ValueId Product(ValueId x, int64_t width, const std::string& name) {
-    const ValueId w = layers_.Parameter(name + ".weight", {s_.experts, layers_.Dim(x, -1), width});
-    return layers_.Op(OpKind::kMatMul, {x, w}, name);
-  }
-
   // Experts have no biases.
   ValueId Experts(ValueId x, const std::string& name) {
     const std::vector<ValueId> chosen = Choose(x, name);
@@ -362,14 +357,14 @@ class Gpt {
     ValueId y = layers_.Op(OpKind::kDispatch, {x, route[0]}, name + "dispatch");
     y = layers_.Op(OpKind::kReshape, {y}, name + "rows", {{"shape", rows}});
     if (s_.swiglu) {
-      const ValueId gate = Product(y, s_.expert_ffn, name + "gate"),
-                    up = Product(y, s_.expert_ffn, name + "up");
+      const ValueId gate = layers_.Products(y, s_.expert_ffn, name + "gate"),
+                    up = layers_.Products(y, s_.expert_ffn, name + "up");
       y = layers_.Op(OpKind::kSwiGlu, {gate, up}, name + "act");
     } else {
-      y = layers_.Op(OpKind::kGelu, {Product(y, s_.expert_ffn, name + "up")}, name + "act",
+      y = layers_.Op(OpKind::kGelu, {layers_.Products(y, s_.expert_ffn, name + "up")}, name + "act",
                      {{"approximate", std::string("tanh")}});
     }
-    y = Product(y, s_.hidden, name + "down");
+    y = layers_.Products(y, s_.hidden, name + "down");
     y = layers_.Op(OpKind::kReshape, {y}, name + "slots_out", {{"shape", slots}});
     return layers_.Op(OpKind::kCombine, {y, route[0], route[1]}, name + "combine",
                       {{"size", s_.seq}});

@@ -224,9 +224,6 @@ int64_t MostChunks(const MeasuredStep& step, int64_t pp) {
 
 absl::Status CheckRow(const MeasuredStep& step) {
   const MeasuredStep::Model& m = step.model;
-  if (HasAdapters(step) && m.experts > 0) {
-    return Skip("low-rank adaptation of a mixture of experts");
-  }
   if (step.seconds <= 0 && step.bytes <= 0 && !step.compared) {
     return Skip("neither a time nor memory was measured");
   }
