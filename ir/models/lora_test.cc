@@ -61,10 +61,10 @@ TEST(Gpt, AdaptsEachExpert) {
   EXPECT_EQ(FrozenOf(every), all);
   EXPECT_EQ(FrozenOf(some), all);
   EXPECT_EQ(Ops(every, "h.0.moe.down"),
-            "h.0.moe.down.base: MatMul f32[3,18,32]\n"
-            "h.0.moe.down.lora_a: MatMul f32[3,18,4]\n"
-            "h.0.moe.down.lora_b: MatMul f32[3,18,32]\n"
-            "h.0.moe.down: Add f32[3,18,32]\n");
+            "h.0.moe.down.base: MatMul f32[3,12,32]\n"
+            "h.0.moe.down.lora_a: MatMul f32[3,12,4]\n"
+            "h.0.moe.down.lora_b: MatMul f32[3,12,32]\n"
+            "h.0.moe.down: Add f32[3,12,32]\n");
   EXPECT_EQ(Ops(every, "h.0.moe.router"), "h.0.moe.router: MatMul f32[2,8,3]\n");
 }
 

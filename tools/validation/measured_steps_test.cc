@@ -62,6 +62,24 @@ TEST(MeasuredSteps, HaveEveryFieldInItsPlace) {
   EXPECT_FALSE(step.sequence_parallel);
 }
 
+// As many layers as make the size that is printed, of those that stages divide: of BLOOM's sweep.
+TEST(MeasuredSteps, CountLayersByTheSizeOfASweep) {
+  const auto layers = [](const std::string& size, int64_t pp, const std::string& file) {
+    const std::string row = absl::StrCat(R"({"rows": [{"id": "a", "par": {"pp": )", pp,
+                                         R"(}, "model": {"hidden": 14400, "vocab": 250000, )",
+                                         R"("name": ")", size, R"("}}]})");
+    return ParseMeasuredSteps(row, file).value().at(0).model;
+  };
+  EXPECT_EQ(layers("191B", 7, "06c_bloom.json").layers, 77);
+  EXPECT_EQ(layers("194B", 6, "06c_bloom.json").layers, 78);
+  EXPECT_EQ(layers("195B", 11, "06c_bloom.json").layers, 77);
+  EXPECT_EQ(layers("183B", 12, "06c_bloom.json").layers, 72);
+  EXPECT_EQ(layers("200B", 10, "06c_bloom.json").layers, 80);
+  EXPECT_EQ(layers("200B", 10, "06c_bloom.json").heads, 96);
+  EXPECT_EQ(layers("200B", 10, "other.json").layers, 0);
+  EXPECT_EQ(layers("GPT", 10, "06c_bloom.json").layers, 0);
+}
+
 TEST(MeasuredSteps, AreOfSwigluByEitherField) {
   EXPECT_TRUE(Read(R"("model": {"mlp": "SwiGLU"})").model.swiglu);
   EXPECT_TRUE(Read(R"("model": {"mlp": "swiglu with bias"})").model.swiglu);
