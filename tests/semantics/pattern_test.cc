@@ -81,6 +81,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("gpt", "layers=1,hidden=8,heads=4,seq=8,vocab=9,qkv=packed,flash=1"),
         std::pair("gpt", "layers=1,hidden=8,heads=4,seq=8,vocab=8,mlp=swiglu,ffn=8,experts=4"),
         std::pair("gpt", "layers=1,hidden=8,heads=4,seq=8,vocab=8,experts=4,topk=1,flash=1"),
+        std::pair("gpt",
+                  "layers=1,hidden=8,heads=4,seq=8,vocab=8,mlp=swiglu,ffn=8,experts=4,lora=2"),
         std::pair("bert", "layers=1,hidden=8,heads=4,seq=8,vocab=12,classes=4")));
 
 TEST_P(Pattern, LeavesTransformersTheSame) {
