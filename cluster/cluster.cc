@@ -131,8 +131,12 @@ absl::StatusOr<Topology> NodesOf(const ClusterPreset& preset, int32_t nodes, con
   if (rails) shape.nic.latency = to_rail;
   ORRERY_ASSIGN_OR_RETURN(shape.nic.latency, options.Latency("nic-latency", shape.nic.latency));
   ORRERY_ASSIGN_OR_RETURN(shape.nics_per_node, options.Count("nics", preset.nics_per_node));
-  ORRERY_ASSIGN_OR_RETURN(shape.boards_per_node, options.Count("boards", 1));
-  ORRERY_ASSIGN_OR_RETURN(shape.bridge, options.Speed("bridge", {}));
+  const int32_t of_a_board = preset.devices_per_node / preset.boards_per_node;
+  ORRERY_ASSIGN_OR_RETURN(shape.boards_per_node,
+                          options.Count("boards", used > of_a_board ? preset.boards_per_node : 1));
+  ORRERY_ASSIGN_OR_RETURN(
+      shape.bridge,
+      options.Speed("bridge", shape.boards_per_node > 1 ? preset.bridge : PathInfo()));
   ORRERY_ASSIGN_OR_RETURN(const double ratio, options.Ratio("oversubscription"));
   if (shape.nics_per_node == shape.devices_per_node) shape.nics_per_node = 0;
   if (preset.pairs) {

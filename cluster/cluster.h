@@ -40,7 +40,8 @@ struct Cluster {
   void AddDevices(const Device& added, int32_t count);
 };
 
-/// A cluster that one can buy, but for its number of nodes. One row of a table.
+/// A cluster that one can buy, but for its number of nodes. One row of a table, with so many fields:
+/// its columns.
 struct ClusterPreset {
   absl::string_view name;    // "dgx-a100"
   absl::string_view device;  // as FindDevice knows it
@@ -54,6 +55,8 @@ struct ClusterPreset {
   bool port_switch_reduces = false;         // NVLS
   absl::string_view summary = {};           // "8 A100-80GB, NVLink 3, 8 x HDR"
   absl::string_view collectives = "ideal";  // as FindCollectiveProfile knows it
+  int32_t boards_per_node = 1;              // each with a switch; >= 1
+  PathInfo bridge = {};                     // one way, from a board to what joins those of a node
 };
 
 /// All presets, in the order of the table in presets.cc.

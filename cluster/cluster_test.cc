@@ -86,6 +86,11 @@ TEST(ClusterPresets, TakeBoards) {
   EXPECT_EQ(
       Parse("nodes:2x8@300GB/s,nic=25GB/s,boards=4,bridge=1GB/s").topology.shape().boards_per_node,
       4);
+  const Cluster cards = Parse("l40s:2");
+  EXPECT_EQ(cards.topology.shape().boards_per_node, 2);
+  EXPECT_EQ(cards.topology.shape().bridge.rate, Bandwidth(2'500'000'000));
+  EXPECT_EQ(Parse("l40s:2,used=4").topology.shape().boards_per_node, 1) << "on one socket";
+  EXPECT_EQ(Parse("l40s:2,boards=1").topology.shape().bridge.rate, Bandwidth(0));
   EXPECT_EQ(ErrorOf("dgx-a100:2,boards=2"),
             "`cluster` 'dgx-a100:2,boards=2': got a bridge of 0 bytes/s; wanted a positive rate");
   EXPECT_EQ(ErrorOf("dgx-a100:2,bridge=1GB/s"),

@@ -83,6 +83,22 @@ constexpr Generation kRack = {{{{0.103, 7.42, 1.39, 6.88},
                                 {0.492, 652, 0, 0},
                                 {0.882, 9.34, 0.398, 7.06},
                                 {0.714, 15.7, 0.282, 633}}}};
+// 2 and 8 L40S, NCCL 2.27, and RTX PRO 6000, NCCL 2.29: no NVLink, PCIe 4 and 5. What 8 take longer
+// lies between their sockets (cluster/presets.cc). 8 L40S differ by half from repeat to repeat.
+constexpr Generation kPcie4 = {{{{0.0907, 4.44, 1.14, 7.11},
+                                 {0.415, 4.8, 1.15, 56.8},
+                                 {0.446, 10.9, 3.51, 275},
+                                 {0.622, 10.4, 11, 2000},
+                                 {},
+                                 {0.584, 8.2, 0.152, 26.4},
+                                 {1, 10.4, 9.58, 76.1}}}};
+constexpr Generation kPcie5 = {{{{0.055, 5.16, 1.32, 47.7},
+                                 {0.217, 3.96, 1.49, 1990},
+                                 {0.366, 5.26, 2.96, 2000},
+                                 {0.632, 11.5, 3.51, 169},
+                                 {},
+                                 {0.219, 6.47, 0.394, 600},
+                                 {1, 7.05, 1.64, 43.5}}}};
 // Assumptions: starts as on early Ampere; xGMI links reach about 2/3 of their rate.
 constexpr Generation kCdna = {
     {{{}, {0.079, 26, 1.2, 1400}, {0.548, 33, 3, 1400}, {0.67, 60, 3.4, 1400}}}};
@@ -122,6 +138,8 @@ constexpr Machine kMachines[] = {
     {"nccl-blackwell", kBlackwell, kInfiniband},
     {"nccl-blackwell-efa", kBlackwell, kEfa},
     {"nccl-blackwell-rack", kRack, kInfiniband},
+    {"nccl-pcie4", kPcie4, kInfiniband},
+    {"nccl-pcie5", kPcie5, kInfiniband},
     {"rccl-cdna", kCdna, kInfiniband},
 };
 

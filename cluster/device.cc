@@ -24,6 +24,7 @@ constexpr double kGrace = 512.0 / 2;             // a Grace CPU for two GPUs, LP
 constexpr double kTrento = 8 * 3.200 * 8 / 8;    // Frontier: an EPYC 7A53 for 8 dies
 constexpr double kGenoa = 24 * 4.800 * 8 / 8;    // 2 EPYC of the fourth generation, 8 MI300X
 constexpr double kTpuHost = kDgxA100;            // an assumption
+constexpr double kCardHost = kDgxA100;           // likewise: two EPYC, 8 cards
 
 struct DataSheet {
   absl::string_view name;
@@ -41,12 +42,16 @@ struct DataSheet {
 constexpr absl::string_view kCollected =
     "vendors' data sheets, as stas00/ml-engineering collects them; dense, without sparsity";
 constexpr absl::string_view kVendor = "NVIDIA's data sheet, not checked against a second source";
+constexpr absl::string_view kCard =
+    "NVIDIA's whitepaper of the architecture, not checked against a second source; products of 16 "
+    "and 8 bits with fp32 accumulation, which GeForce cards do at half the rate";
 constexpr absl::string_view kTpu =
     "Google's figures in stas00/ml-engineering; fp32 is an assumption, 1/32 of bf16, for the "
     "vector unit";
 
 // Of one accelerator each; gb200 is one of the two GPUs of a superchip, mi250x-gcd one of the two
-// dies of a module, which software sees as a device each. SXM modules where it does not say PCIe.
+// dies of a module, tpu-v7-core one of the two of a chip, which software sees as a device each. SXM
+// modules where it does not say PCIe.
 constexpr DataSheet kDataSheets[] = {
     {"v100-32gb", 15.7, 15.7, 125, 125, 32, 900, 15.75, kDgx2, kVendor},
     {"v100-16gb", 15.7, 15.7, 125, 125, 16, 900, 15.75, kDgx1, kVendor},
@@ -69,6 +74,14 @@ constexpr DataSheet kDataSheets[] = {
     {"gb300", 80, 1250, 2500, 5000, 288, 8000, 63, kGrace,
      "as gb200, with the memory of a B300; not checked"},
     {"l40s", 91.6, 183, 362, 733, 48, 860, 31.5, kDgxA100, kCollected},
+    {"titan-rtx", 16.3, 16.3, 130.5, 130.5, 24, 672, 15.75, kCardHost, kCard},
+    {"rtx-3090", 35.6, 35.6, 71, 71, 24, 936, 31.5, kCardHost, kCard},
+    {"rtx-4090", 82.6, 82.6, 165.2, 330.3, 24, 1008, 31.5, kCardHost, kCard},
+    {"rtx-5090", 104.8, 104.8, 209.5, 419, 32, 1792, 63, kCardHost, kCard},
+    {"rtx-pro-6000-server", 120, 240, 480, 960, 96, 1597, 63, kDgxH100,
+     "NVIDIA's data sheet; products of 16 bits at four times the rate of fp32, as the whitepaper "
+     "of "
+     "RTX Blackwell PRO has them; not checked against a second source"},
     {"mi250x", 47.9, 47.9, 383, 383, 128, 3280, 31.5, 2 * kTrento, kCollected},
     {"mi250x-gcd", 23.95, 23.95, 191.5, 191.5, 64, 1640, 31.5, kTrento, "half of mi250x"},
     {"mi300x", 163.4, 653.7, 1300, 2610, 192, 5300, 63, kGenoa, kCollected},
@@ -79,6 +92,8 @@ constexpr DataSheet kDataSheets[] = {
     {"tpu-v5e", 197.0 / 32, 197.0 / 32, 197, 197, 16, 820, 15.75, kTpuHost, kTpu},
     {"tpu-v5p", 459.0 / 32, 459.0 / 32, 459, 459, 95, 2760, 15.75, kTpuHost, kTpu},
     {"tpu-v6e", 918.0 / 32, 918.0 / 32, 918, 918, 32, 1640, 31.5, kTpuHost, kTpu},
+    {"tpu-v7-core", 2307.0 / 64, 2307.0 / 64, 1153.5, 2307, 96, 3690, 15.75, kTpuHost / 2,
+     "half of tpu-v7"},
     {"tpu-v7", 2307.0 / 32, 2307.0 / 32, 2307, 4614, 192, 7380, 31.5, kTpuHost,
      "Google's figures of a chip of Ironwood, not checked against a second source; fp32 as of the "
      "others"},
@@ -90,8 +105,9 @@ struct FourBits {
   double tflops;
 };
 
-constexpr FourBits kFourBits[] = {{"b200", 9000},   {"gb200", 10000}, {"b300", 13500},
-                                  {"gb300", 15000}, {"mi350x", 9200}, {"mi355x", 10000}};
+constexpr FourBits kFourBits[] = {
+    {"b200", 9000},   {"gb200", 10000},  {"b300", 13500},    {"gb300", 15000},
+    {"mi350x", 9200}, {"mi355x", 10000}, {"rtx-5090", 1676}, {"rtx-pro-6000-server", 1920}};
 
 double FourBitTflops(const DataSheet& sheet) {
   for (const FourBits& peak : kFourBits) {

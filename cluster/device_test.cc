@@ -53,6 +53,18 @@ TEST(FindDevice, ReadsTheDataSheetInBaseUnits) {
   EXPECT_EQ(device->launch_overhead, Duration(5'000'000)) << "5 us";
 }
 
+// GeForce cards accumulate in fp32 at half the rate that NVIDIA's "AI TOPS" are of; a Titan does
+// not.
+TEST(FindDevice, HasCardsWithTheirRatesOfTraining) {
+  EXPECT_EQ(FindDevice("titan-rtx")->fp16, FlopRate(130.5e12));
+  EXPECT_EQ(FindDevice("rtx-3090")->fp16, FlopRate(71e12));
+  EXPECT_EQ(FindDevice("rtx-4090")->fp8, FlopRate(330.3e12));
+  EXPECT_EQ(FindDevice("rtx-5090")->fp16, FlopRate(209.5e12));
+  EXPECT_EQ(FindDevice("rtx-pro-6000-server")->fp4, FlopRate(1920e12));
+  EXPECT_FALSE(FindDevice("rtx-5090")->rates.measured);
+  EXPECT_EQ(FindDevice("rtx-5090")->rates.cores, 170);
+}
+
 TEST(FindDevice, HasTheCustomH100OfTorchtitan) {
   const auto device = FindDevice("h100-96gb-hbm2e");
   ASSERT_TRUE(device.ok()) << device.status();

@@ -38,6 +38,16 @@ constexpr Duration kIciLatency(1'000'000);
 constexpr PathInfo kHdr = {GigabitsPerSecond(200), kInfinibandLatency};
 constexpr PathInfo kNdr = {GigabitsPerSecond(400), kInfinibandLatency};
 
+constexpr PathInfo kPcie4 = {MegabytesPerSecond(31'500), kPcieLatency};
+constexpr PathInfo kPcie5 = {MegabytesPerSecond(63'000), kPcieLatency};
+// Fitted with the profiles nccl-pcie4 and nccl-pcie5 to nccl-tests of 2 and 8 devices: 8 go through
+// the memory of two sockets, or past them where devices reach each other's.
+constexpr PathInfo kSocketsOfPcie4 = {MegabytesPerSecond(2'500), kPcieLatency};
+constexpr PathInfo kSocketsOfPcie5 = {MegabytesPerSecond(37'100), kPcieLatency};
+constexpr absl::string_view kCardsOnOneSocket =
+    "PCIe x16 (PCI-SIG), four cards on a socket; collectives as measured on servers of such links; "
+    "one 25 GbE NIC: all but the first an assumption";
+
 constexpr std::array kPresets = {
     ClusterPreset{.name = "dgx-a100",
                   .device = "a100-80gb",
@@ -246,10 +256,72 @@ constexpr std::array kPresets = {
     ClusterPreset{.name = "tpu-v7",
                   .device = "tpu-v7",
                   .devices_per_node = 4,
-                  .port = {GigabytesPerSecond(200), kIciLatency},
-                  .source = "9,600 Gb/s a chip over 6 links (Google)",
+                  .port = {GigabytesPerSecond(100), kIciLatency},
+                  .source = "1,200 GB/s a chip, both ways together, over 6 links (Google)",
                   .torus_dimensions = 3,
                   .summary = "hosts of 4 TPU v7 in a 3-D torus; tpu-v7:4x4x8 gives its sizes"},
+    ClusterPreset{.name = "l40s",
+                  .device = "l40s",
+                  .devices_per_node = 8,
+                  .port = kPcie4,
+                  .nic = {GigabitsPerSecond(200), kInfinibandLatency},
+                  .source =
+                      "PCIe 4 x16 (PCI-SIG); what lies between the two sockets is fitted to 8 "
+                      "L40S; 4 x 200 Gb/s is an assumption",
+                  .nics_per_node = 4,
+                  .summary = "8 L40S on PCIe 4, four on a socket, 4 x HDR",
+                  .collectives = "nccl-pcie4",
+                  .boards_per_node = 2,
+                  .bridge = kSocketsOfPcie4},
+    ClusterPreset{.name = "rtx-pro-6000-server",
+                  .device = "rtx-pro-6000-server",
+                  .devices_per_node = 8,
+                  .port = kPcie5,
+                  .nic = kNdr,
+                  .source =
+                      "PCIe 5 x16 (PCI-SIG); what lies between the two sockets is fitted to 8 "
+                      "RTX PRO 6000; 4 x 400 Gb/s is an assumption",
+                  .nics_per_node = 4,
+                  .summary = "8 RTX PRO 6000 Blackwell Server on PCIe 5, four on a socket, 4 x NDR",
+                  .collectives = "nccl-pcie5",
+                  .boards_per_node = 2,
+                  .bridge = kSocketsOfPcie5},
+    ClusterPreset{.name = "titan-rtx",
+                  .device = "titan-rtx",
+                  .devices_per_node = 4,
+                  .port = {MegabytesPerSecond(15'750), kPcieLatency},
+                  .nic = {GigabitsPerSecond(25), kEthernetLatency},
+                  .source = kCardsOnOneSocket,
+                  .nics_per_node = 1,
+                  .summary = "4 Titan RTX on PCIe 3, one 25 GbE NIC for all",
+                  .collectives = "nccl-pcie4"},
+    ClusterPreset{.name = "rtx-3090",
+                  .device = "rtx-3090",
+                  .devices_per_node = 4,
+                  .port = kPcie4,
+                  .nic = {GigabitsPerSecond(25), kEthernetLatency},
+                  .source = kCardsOnOneSocket,
+                  .nics_per_node = 1,
+                  .summary = "4 RTX 3090 on PCIe 4, one 25 GbE NIC for all",
+                  .collectives = "nccl-pcie4"},
+    ClusterPreset{.name = "rtx-4090",
+                  .device = "rtx-4090",
+                  .devices_per_node = 4,
+                  .port = kPcie4,
+                  .nic = {GigabitsPerSecond(25), kEthernetLatency},
+                  .source = kCardsOnOneSocket,
+                  .nics_per_node = 1,
+                  .summary = "4 RTX 4090 on PCIe 4, one 25 GbE NIC for all",
+                  .collectives = "nccl-pcie4"},
+    ClusterPreset{.name = "rtx-5090",
+                  .device = "rtx-5090",
+                  .devices_per_node = 4,
+                  .port = kPcie5,
+                  .nic = {GigabitsPerSecond(25), kEthernetLatency},
+                  .source = kCardsOnOneSocket,
+                  .nics_per_node = 1,
+                  .summary = "4 RTX 5090 on PCIe 5, one 25 GbE NIC for all",
+                  .collectives = "nccl-pcie5"},
     ClusterPreset{.name = "pcie-workstation",
                   .device = "a100-80gb-pcie",
                   .devices_per_node = 4,

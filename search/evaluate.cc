@@ -78,6 +78,15 @@ absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan, PlayB
   return best;
 }
 
+absl::StatusOr<Run> PlayAgain(const Setting& setting, const ParallelPlan& plan,
+                              const transforms::PipelinedStep& step) {
+  PlanPlayer player(setting, plan);
+  ORRERY_RETURN_IF_ERROR(player.Prepare());
+  ORRERY_ASSIGN_OR_RETURN(Run run, player.PlayAgain(step));
+  run.figures = evaluate_cc::FiguresOf(setting, plan, run);
+  return run;
+}
+
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan) {
   Result result;
   result.plan = plan;

@@ -221,6 +221,11 @@ void PlanPlayer::Count(int64_t solved, int64_t tasks) {
   if (budget_ != nullptr) budget_->left -= work;
 }
 
+absl::StatusOr<Run> PlanPlayer::PlayAgain(const transforms::PipelinedStep& step) {
+  WayFacts facts;
+  return PlayOrders(plan_, step, facts);
+}
+
 absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
   ParallelPlan plan = plan_;
   const bool open = plan.sequence_parallel == transforms::SequenceParallel::kAuto;

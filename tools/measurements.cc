@@ -37,6 +37,11 @@ constexpr Machine kMachines[] = {{"GB200", "", "gb200-nvl72"},
                                  {"A100-SXM4-40GB", "", "dgx-a100-40gb"},
                                  {"A100", "", "dgx-a100"},
                                  {"V100", "", "dgx-v100"},
+                                 {"L40S", "", "l40s"},
+                                 {"RTX-PRO-6000-Server", "", "rtx-pro-6000-server"},
+                                 {"RTX 3090", "", "rtx-3090"},
+                                 {"RTX 4090", "", "rtx-4090"},
+                                 {"RTX 5090", "", "rtx-5090"},
                                  {"MI300X", "", "mi300x"},
                                  {"MI250X", "", "mi250x"}};
 

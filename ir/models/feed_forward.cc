@@ -21,27 +21,20 @@ std::vector<ValueId> Choose(Layers& layers, ValueId scores, const MixtureShape& 
   return chosen;
 }
 
-// The same product of every expert by itself.
-ValueId Product(Layers& layers, ValueId x, int64_t width, const std::string& name) {
-  const int64_t experts = layers.Dim(x, 0);
-  const ValueId w = layers.Parameter(name + ".weight", {experts, layers.Dim(x, -1), width});
-  return layers.Op(OpKind::kMatMul, {x, w}, name);
-}
-
 // Rows [experts,rows,width] through the feed-forward of each.
 ValueId OfExperts(Layers& layers, ValueId x, const MixtureShape& s, const std::string& name) {
   const int64_t width = layers.Dim(x, -1);
   if (s.style.activation == "swiglu") {
-    const ValueId gate = Product(layers, x, s.ffn, name + "gate"),
-                  up = Product(layers, x, s.ffn, name + "up");
+    const ValueId gate = layers.Products(x, s.ffn, name + "gate"),
+                  up = layers.Products(x, s.ffn, name + "up");
     x = layers.Op(OpKind::kSwiGlu, {gate, up}, name + "act");
   } else if (s.style.activation == "relu2") {
-    x = layers.Op(OpKind::kSquaredRelu, {Product(layers, x, s.ffn, name + "up")}, name + "act");
+    x = layers.Op(OpKind::kSquaredRelu, {layers.Products(x, s.ffn, name + "up")}, name + "act");
   } else {
-    x = layers.Op(OpKind::kGelu, {Product(layers, x, s.ffn, name + "up")}, name + "act",
+    x = layers.Op(OpKind::kGelu, {layers.Products(x, s.ffn, name + "up")}, name + "act",
                   {{"approximate", std::string("tanh")}});
   }
-  return Product(layers, x, width, name + "down");
+  return layers.Products(x, width, name + "down");
 }
 
 // Experts that the router chooses. They have no biases.

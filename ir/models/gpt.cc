@@ -190,8 +190,8 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
   if (s.experts == 0 && (s.shared_ffn > 0 || s.dense_layers > 0)) {
     return absl::InvalidArgumentError("shared_ffn and dense_layers want experts");
   }
-  if (s.adapters.rank > 0 && (s.bias || s.tied || s.experts > 0 || !s.swiglu)) {
-    return absl::InvalidArgumentError("lora wants mlp=swiglu; no bias, tied table or experts");
+  if (s.adapters.rank > 0 && (s.bias || s.tied || !s.swiglu)) {
+    return absl::InvalidArgumentError("lora wants mlp=swiglu; no bias or tied table");
   }
   if (s.experts > 0 && s.topk > s.experts) {
     return absl::InvalidArgumentError(

@@ -36,28 +36,31 @@ ValueId Layers::Embedding(ValueId ids, int64_t rows, int64_t width, const std::s
 }
 
 bool Adapters::Adapt(absl::string_view name) const {
-  if (rank == 0 || !absl::StartsWith(name, "h.")) return false;
+  if (rank == 0 || !absl::StartsWith(name, "h.") || absl::EndsWith(name, ".router")) return false;
   return !qkv_only || absl::EndsWith(name, ".q") || absl::EndsWith(name, ".k") ||
          absl::EndsWith(name, ".v") || absl::EndsWith(name, ".qkv");
 }
 
 // The scale of the sum is one of the narrow product, which takes no time of its own.
-ValueId Layers::Adapted(ValueId y, ValueId x, int64_t width, const std::string& name) {
+ValueId Layers::Adapted(ValueId y, ValueId x, const Dims& weights, const std::string& name) {
   if (!adapters_.Adapt(name)) return y;
   const auto product = [&](ValueId value, int64_t columns, absl::string_view which) {
     const std::string of = absl::StrCat(name, ".lora_", which);
-    const ValueId weight =
-        builder_.Parameter(absl::StrCat(of, ".weight"), {dtype_, {Dim(value, -1), columns}, {}});
-    return builder_.MatMul(value, weight, of);
+    Dims dims = weights;
+    dims[dims.size() - 2] = Dim(value, -1);
+    dims.back() = columns;
+    const ValueId weight = builder_.Parameter(absl::StrCat(of, ".weight"), {dtype_, dims, {}});
+    return Op(OpKind::kMatMul, {value, weight}, of);
   };
   SetName(y, absl::StrCat(name, ".base"));
-  return Op(OpKind::kAdd, {y, product(product(x, adapters_.rank, "a"), width, "b")}, name);
+  return Op(OpKind::kAdd, {y, product(product(x, adapters_.rank, "a"), weights.back(), "b")}, name);
 }
 
 ValueId Layers::Linear(ValueId x, int64_t width, const Linearity& with, const std::string& name) {
-  const ValueId weight = Parameter(absl::StrCat(name, ".weight"), {Dim(x, -1), width});
+  const Dims dims = {Dim(x, -1), width};
+  const ValueId weight = Parameter(absl::StrCat(name, ".weight"), dims);
   if (!with.bias && with.activation.empty()) {
-    return Adapted(builder_.MatMul(x, weight, name), x, width, name);
+    return Adapted(builder_.MatMul(x, weight, name), x, dims, name);
   }
   AttributeSet attributes;
   if (!with.activation.empty()) attributes.Set("activation", std::string(with.activation));
@@ -86,9 +89,15 @@ std::vector<ValueId> Layers::LinearGroup(ValueId x, std::initializer_list<Branch
     results[i] = builder_.function().result(op, static_cast<int32_t>(i));
   }
   for (size_t i = 0; op.valid() && i < names.size(); ++i) {
-    results[i] = Adapted(results[i], x, branches.begin()[i].width, names[i]);
+    results[i] = Adapted(results[i], x, {Dim(x, -1), branches.begin()[i].width}, names[i]);
   }
   return results;
+}
+
+ValueId Layers::Products(ValueId x, int64_t width, const std::string& name) {
+  const Dims dims = {Dim(x, 0), Dim(x, -1), width};
+  const ValueId weights = Parameter(absl::StrCat(name, ".weight"), dims);
+  return Adapted(Op(OpKind::kMatMul, {x, weights}, name), x, dims, name);
 }
 
 ValueId Layers::Attention(const std::vector<ValueId>& qkv, const Heads& heads,

@@ -21,7 +21,8 @@ struct Adapters {
   int64_t rank = 0;       // 0: none, and all weights are trained
   bool qkv_only = false;  // beside queries, keys and values alone
 
-  /// Whether the product of that name has one: not the head's, which is no part of a block.
+  /// Whether the product of that name has one: not the head's, which is no part of a block, nor a
+  /// router's.
   bool Adapt(absl::string_view name) const;
 };
 
@@ -81,6 +82,9 @@ class Layers {
   };
   std::vector<ValueId> LinearGroup(ValueId x, std::initializer_list<Branch> branches, bool bias,
                                    const std::string& prefix);
+  /// x [n,rows,k] times n matrices "name.weight" [n,k,width]: experts, each with an adapter of its
+  /// own.
+  ValueId Products(ValueId x, int64_t width, const std::string& name);
   /// How rows attend to each other, and how wide and with what bias their result leaves.
   struct Heads {
     int64_t heads;
@@ -104,8 +108,9 @@ class Layers {
   absl::StatusOr<Function> FinishWithCrossEntropy(ValueId logits, ValueId labels);
 
  private:
-  /// y, and x times both matrices of an adapter where there is one; then that is called `name`.
-  ValueId Adapted(ValueId y, ValueId x, int64_t width, const std::string& name);
+  /// y of weights of those dimensions, and x times both matrices of an adapter where there is one;
+  /// then that is called `name`.
+  ValueId Adapted(ValueId y, ValueId x, const Dims& weights, const std::string& name);
 
   Builder builder_;
   DType dtype_;

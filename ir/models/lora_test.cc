@@ -46,13 +46,35 @@ TEST(Gpt, TrainsAdaptersAlone) {
             "h.0.mlp.down: Add f32[2,8,32]\n");
 }
 
+// Each expert has adapters of its own, and the router has none: it is frozen, too.
+TEST(Gpt, AdaptsEachExpert) {
+  const std::string keys = absl::StrCat(kKeys, ",experts=3,topk=2,expert_ffn=24,shared_ffn=16");
+  const int64_t all = ParametersOf(BuildModel("gpt", keys, 2));
+  const Function every = BuildModel("gpt", absl::StrCat(keys, ",lora=4"), 2);
+  const Function some = BuildModel("gpt", absl::StrCat(keys, ",lora=4,lora_targets=qkv"), 2);
+  EXPECT_TRUE(Verify(every).ok()) << Verify(every);
+  const int64_t attention = 4 * ((32 + 32) + 2 * (32 + 16) + (32 + 32));
+  const int64_t experts = 3 * 4 * (2 * (32 + 24) + (24 + 32)),
+                shared = 4 * (2 * (32 + 16) + (16 + 32));
+  EXPECT_EQ(ParametersOf(every), 2 * (attention + experts + shared));
+  EXPECT_EQ(ParametersOf(some), 2 * 4 * ((32 + 32) + 2 * (32 + 16)));
+  EXPECT_EQ(FrozenOf(every), all);
+  EXPECT_EQ(FrozenOf(some), all);
+  EXPECT_EQ(Ops(every, "h.0.moe.down"),
+            "h.0.moe.down.base: MatMul f32[3,12,32]\n"
+            "h.0.moe.down.lora_a: MatMul f32[3,12,4]\n"
+            "h.0.moe.down.lora_b: MatMul f32[3,12,32]\n"
+            "h.0.moe.down: Add f32[3,12,32]\n");
+  EXPECT_EQ(Ops(every, "h.0.moe.router"), "h.0.moe.router: MatMul f32[2,8,3]\n");
+}
+
 TEST(Gpt, AdaptsWhatItCan) {
-  for (const char* keys : {"lora=4", "mlp=swiglu,bias=1,lora=4", "mlp=swiglu,experts=4,lora=4",
-                           "mlp=swiglu,tied_embeddings=1,lora=4"}) {
+  for (const char* keys :
+       {"lora=4", "mlp=swiglu,bias=1,lora=4", "mlp=swiglu,tied_embeddings=1,lora=4"}) {
     EXPECT_EQ(TryBuildModel("gpt", absl::StrCat("layers=2,hidden=32,heads=4,seq=8,", keys), 2)
                   .status()
                   .message(),
-              "lora wants mlp=swiglu; no bias, tied table or experts")
+              "lora wants mlp=swiglu; no bias or tied table")
         << keys;
   }
 }

@@ -92,7 +92,8 @@ INSTANTIATE_TEST_SUITE_P(
          "gb300-nvl72, gh200, aws-p4de, "
          "aws-p5, aws-p5en, aws-p6-b200, h100-torchtitan, mi250x, mi300x, mi350x, mi355x, tpu-v4, "
          "tpu-v5p, "
-         "tpu-v5e, tpu-v6e, tpu-v7, pcie-workstation, "
+         "tpu-v5e, tpu-v6e, tpu-v7, l40s, rtx-pro-6000-server, titan-rtx, rtx-3090, rtx-4090, "
+         "rtx-5090, pcie-workstation, "
          "fully-connected, ring, switch, nodes, rails, torus, mesh, product, fat-tree, dragonfly, "
          "or a .textproto or .json file, as in uniform:16@200Gbps"},
         {1, "simulate --model mlp --batch-size 64 --cluster uniform:0@200Gbps",

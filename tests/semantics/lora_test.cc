@@ -23,6 +23,9 @@ namespace {
 constexpr absl::string_view kKeys =
     "layers=2,hidden=32,heads=4,kv_heads=2,seq=8,vocab=64,mlp=swiglu,ffn=48,flash=1";
 
+// Whose dense feed-forwards may be experts.
+const std::vector<std::string> kMixtures = {"", ",experts=4,topk=2,expert_ffn=16,shared_ffn=8"};
+
 ir::Function Model(const std::string& more) {
   return ir::BuildModel("gpt", absl::StrCat(kKeys, more), 4);
 }
@@ -31,8 +34,8 @@ double LossOf(const ir::Function& function, const Named& inputs) {
   return RunAll(function, inputs).outputs.begin()->second.Number(0);
 }
 
-TEST(Lora, IsTheModelWhereAdaptersAreZero) {
-  const ir::Function plain = Model(""), adapted = Model(",lora=4");
+void ExpectTheModelWhereAdaptersAreZero(const std::string& mixture) {
+  const ir::Function plain = Model(mixture), adapted = Model(mixture + ",lora=4");
   Named inputs = RandomInputs(adapted, 3);
   const double other = LossOf(adapted, inputs);
   for (auto& [name, tensor] : inputs) {
@@ -48,9 +51,16 @@ TEST(Lora, IsTheModelWhereAdaptersAreZero) {
   EXPECT_NE(other, LossOf(plain, of_plain));
 }
 
+TEST(Lora, IsTheModelWhereAdaptersAreZero) {
+  for (const std::string& mixture : kMixtures) {
+    SCOPED_TRACE(mixture);
+    ExpectTheModelWhereAdaptersAreZero(mixture);
+  }
+}
+
 // However it is parallelized; no gradient is of a frozen weight.
-TEST(Lora, LearnsTheSameHoweverItIsSharded) {
-  ir::Function step = Model(",lora=4");
+void ExpectTheSameHoweverItIsSharded(const std::string& mixture) {
+  ir::Function step = Model(mixture + ",lora=4");
   ASSERT_TRUE(transforms::MakeTrainingStep(step, {.optimizer = "sgd"}).ok());
   const Named inputs = RandomInputs(step, 7), expected = RunAll(step, inputs).outputs;
   for (const auto& [name, tensor] : expected) {
@@ -65,6 +75,13 @@ TEST(Lora, LearnsTheSameHoweverItIsSharded) {
         RunPipelined(*parallel, OrdersOf(plan.schedule->name, *parallel), inputs);
     ExpectSame(outcome.outputs, expected);
     EXPECT_EQ(outcome.lost, 0);
+  }
+}
+
+TEST(Lora, LearnsTheSameHoweverItIsSharded) {
+  for (const std::string& mixture : kMixtures) {
+    SCOPED_TRACE(mixture);
+    ExpectTheSameHoweverItIsSharded(mixture);
   }
 }
 

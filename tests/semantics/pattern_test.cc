@@ -87,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair("hybrid",
                   "pattern=EM,hidden=8,seq=8,vocab=8,mamba_heads=4,mamba_dim=2,groups=4,state=2,"
                   "experts=4,topk=2,expert_ffn=8,shared_ffn=8,latent=4"),
+        std::pair("gpt",
+                  "layers=1,hidden=8,heads=4,seq=8,vocab=8,mlp=swiglu,ffn=8,experts=4,lora=2"),
         std::pair("bert", "layers=1,hidden=8,heads=4,seq=8,vocab=12,classes=4")));
 
 TEST_P(Pattern, LeavesTransformersTheSame) {

@@ -11,8 +11,8 @@
 #include "tools/plots/gnuplot.h"
 #include "tools/validation/measured_steps.h"
 #include "tools/validation/nearest_steps.h"
+#include "tools/validation/predict_step.h"
 #include "tools/validation/step_errors.h"
-#include "tools/validation/step_setup.h"
 #include "tools/validation/validation_page.h"
 #include "tools/validation/validation_report.h"
 

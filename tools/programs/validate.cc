@@ -32,6 +32,7 @@ struct Flags {
   std::string csv, json, page, plot, residuals;
   std::string with, fit_out;
   bool fit = false;
+  int32_t threads = 0;
   std::string cost_model = std::string(kDefaultCostModel);
 };
 
@@ -118,9 +119,12 @@ absl::Status Validate(const Flags& flags) {
     ORRERY_RETURN_IF_ERROR(
         Annotate(cost_models::MakeCostModel(flags.cost_model).status(), "--cost-model"));
   }
-  FitOptions options = {
-      .cost_model = flags.cost_model,
-      .threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()))};
+  if (flags.threads < 0) {
+    return absl::InvalidArgumentError("--threads: wanted a number of at least 0");
+  }
+  const auto cores = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  FitOptions options = {.cost_model = flags.cost_model,
+                        .threads = flags.threads > 0 ? flags.threads : cores};
   if (!flags.with.empty()) {
     ORRERY_ASSIGN_OR_RETURN(options.start, ReadFigures(flags.with));
   }
@@ -158,6 +162,8 @@ int Main(int argc, char** argv) {
                              "fit figures of devices, libraries and stacks on the rows for "
                              "calibration (docs/fitting.md)")(
       "fit-out", po::value(&flags.fit_out), "write the figures that were fitted to this folder")(
+      "threads", po::value(&flags.threads),
+      "threads to predict with [one a core]; what comes out does not depend on them")(
       "with", po::value(&flags.with),
       "predict, or begin to fit, with the figures of such a folder");
   return RunProgram(argc, argv, spec, [&] { return Validate(flags); });

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "support/status.h"
 #include "support/threads.h"
-#include "tools/validation/step_setup.h"
+#include "tools/validation/predict_step.h"
 
 namespace orrery::tools {
 namespace fit_cc {
@@ -23,6 +23,12 @@ struct Row {
   RowUse use;
   int32_t group;  // of its source and split
   bool fitted;
+};
+
+// A row that is fitted, and what it was parallelized into.
+struct FittedRow {
+  Row row;
+  StepWay way;
 };
 
 // Rows that may be taken, in their order.
@@ -82,10 +88,11 @@ std::vector<Row> TakenOf(const std::vector<Row>& candidates,
   return rows;
 }
 
-// Errors and slopes of rows by simulation.
+// Errors and slopes of rows by simulation. What rows are parallelized into does not change on the
+// way, and is not chosen again.
 class Simulated {
  public:
-  Simulated(const FitOptions& options, FittedFigures all, std::vector<Row> rows,
+  Simulated(const FitOptions& options, FittedFigures all, std::vector<FittedRow> rows,
             std::vector<FitParameter> parameters)
       : options_(options),
         all_(std::move(all)),
@@ -95,9 +102,8 @@ class Simulated {
   std::vector<double> Errors(const std::vector<double>& moves) const {
     const FittedFigures figures = After(all_, parameters_, moves);
     std::vector<double> errors(rows_.size(), 0);
-    ForEachOnThreads(rows_.size(), static_cast<size_t>(options_.threads), [&](size_t i) {
-      errors[i] = ErrorOf(rows_[i], figures).value_or(kUnpredicted);
-    });
+    ForEachOnThreads(rows_.size(), static_cast<size_t>(options_.threads),
+                     [&](size_t i) { errors[i] = ErrorOf(i, figures).value_or(kUnpredicted); });
     return errors;
   }
 
@@ -109,7 +115,7 @@ class Simulated {
     std::vector<std::pair<size_t, size_t>> asked;
     for (size_t i = 0; i < rows_.size(); ++i) {
       for (size_t j = 0; j < parameters_.size(); ++j) {
-        if (Tells(rows_[i].use, parameters_[j])) asked.emplace_back(i, j);
+        if (Tells(rows_[i].row.use, parameters_[j])) asked.emplace_back(i, j);
       }
     }
     ForEachOnThreads(asked.size(), static_cast<size_t>(options_.threads), [&](size_t a) {
@@ -117,7 +123,7 @@ class Simulated {
       std::vector<double> to = moves;
       const double step = to[j] + kStep > parameters_[j].range().most ? -kStep : kStep;
       to[j] += step;
-      const std::optional<double> error = ErrorOf(rows_[i], After(all_, parameters_, to));
+      const std::optional<double> error = ErrorOf(i, After(all_, parameters_, to));
       if (error.has_value()) slopes[i][j] = (*error - errors[i]) / step;
     });
     return slopes;
@@ -126,15 +132,17 @@ class Simulated {
  private:
   static constexpr double kUnpredicted = 1;
 
-  std::optional<double> ErrorOf(const Row& row, const FittedFigures& figures) const {
-    const PredictedStep predicted = Predict(*row.step, options_.cost_model, &figures);
-    if (predicted.seconds <= 0) return std::nullopt;
-    return std::log(predicted.seconds / row.step->seconds);
+  std::optional<double> ErrorOf(size_t row, const FittedFigures& figures) const {
+    const MeasuredStep& step = *rows_[row].row.step;
+    const absl::StatusOr<double> seconds =
+        PredictAgain(step, options_.cost_model, figures, *rows_[row].way);
+    if (!seconds.ok() || *seconds <= 0) return std::nullopt;
+    return std::log(*seconds / step.seconds);
   }
 
   const FitOptions& options_;
   FittedFigures all_;
-  std::vector<Row> rows_;
+  std::vector<FittedRow> rows_;
   std::vector<FitParameter> parameters_;
 };
 
@@ -163,10 +171,10 @@ FittedFigures MovedOf(const FittedFigures& all, const FitReport& report,
   return figures;
 }
 
-std::string SourcesOf(std::span<const Row> rows) {
+std::string SourcesOf(std::span<const FittedRow> rows) {
   std::vector<std::string> names;
-  for (const Row& row : rows) {
-    const std::string& source = row.step->source;
+  for (const FittedRow& each : rows) {
+    const std::string& source = each.row.step->source;
     if (std::ranges::find(names, source) == names.end()) names.push_back(source);
   }
   return absl::StrCat(rows.size(), " rows of ", absl::StrJoin(names, ", "));
@@ -200,22 +208,28 @@ absl::StatusOr<FitReport> Fit(std::span<const MeasuredStep> steps, const FitOpti
     taken.push_back(*row.step);
     rows.push_back(row);
   }
-  report.before = PredictSteps(taken, options.cost_model, options.start, options.threads);
-  std::vector<Row> fitted;
+  report.before.resize(rows.size());
+  std::vector<StepWay> ways(rows.size());
+  ForEachOnThreads(rows.size(), static_cast<size_t>(options.threads), [&](size_t i) {
+    report.before[i] =
+        Predict(taken[i], options.cost_model, &options.start, rows[i].fitted ? &ways[i] : nullptr);
+  });
+  std::vector<FittedRow> fitted;
   for (size_t i = 0; i < rows.size(); ++i) {
     report.fitted.push_back(rows[i].fitted && report.before[i].seconds > 0);
-    if (report.fitted[i]) fitted.push_back(rows[i]);
+    if (report.fitted[i]) fitted.push_back({rows[i], std::move(ways[i])});
   }
   if (fitted.empty()) {
     return absl::FailedPreconditionError(
         "--fit: no row with split \"calibration\" has a time that can be predicted; wanted some");
   }
   FitProblem problem;
-  for (const Row& row : fitted) problem.groups.push_back(row.group);
+  for (const FittedRow& each : fitted) problem.groups.push_back(each.row.group);
   for (const FitParameter& parameter : report.parameters) {
     problem.ranges.push_back(parameter.range());
   }
-  const Simulated simulated(options, all, fitted, report.parameters);
+  const std::string sources = SourcesOf(fitted);
+  const Simulated simulated(options, all, std::move(fitted), report.parameters);
   std::vector<std::vector<double>> slopes;
   problem.errors = [&](const std::vector<double>& moves) { return simulated.Errors(moves); };
   problem.slopes = [&](const std::vector<double>& moves, const std::vector<double>& errors) {
@@ -227,7 +241,7 @@ absl::StatusOr<FitReport> Fit(std::span<const MeasuredStep> steps, const FitOpti
     report.telling.push_back(std::ranges::count_if(
         slopes, [&](const std::vector<double>& row) { return std::abs(row[j]) > kTells; }));
   }
-  report.figures = MovedOf(all, report, SourcesOf(fitted));
+  report.figures = MovedOf(all, report, sources);
   const FittedFigures after = After(all, report.parameters, report.fit.moves);
   report.after = PredictSteps(taken, options.cost_model, after, options.threads);
   return report;

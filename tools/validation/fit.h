@@ -24,7 +24,7 @@ struct FitOptions {
   std::string cost_model = {};  // as --cost-model; empty: the default
   FittedFigures start = {};     // in place of built-in figures
   /// So many rows of each source and split are taken as this about lasts for.
-  int64_t most_predictions = 500;
+  int64_t most_predictions = 800;
   int32_t threads = 1;  // on which nothing depends but the time it takes
 };
 

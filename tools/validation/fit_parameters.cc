@@ -34,7 +34,18 @@ constexpr absl::string_view kClasses[] = {"cudnn",  "flash3", "flash2",
 
 constexpr absl::string_view kRateBetweenNodes = "rate_between_nodes";
 constexpr absl::string_view kStepBetweenNodes = "step_between_nodes";
-constexpr absl::string_view kLaunch = "launch_us", kSlowdown = "slowdown";
+
+// Of a stack; scales are about what stacks differ by.
+struct StackFigure {
+  absl::string_view name, unit;
+  double SoftwareStack::*field;
+  double most, scale;
+};
+constexpr StackFigure kStackFigures[] = {
+    {"launch_us", "us", &SoftwareStack::launch_us, 1000, 15},
+    {"prepare_us", "us", &SoftwareStack::prepare_us, 1e5, 1000},
+    {"collective_us", "us", &SoftwareStack::collective_us, 1000, 20},
+    {"slowdown", "share", &SoftwareStack::slowdown, 0.9, 0.2}};
 
 template <typename Items>
 auto* FindNamed(Items& items, const std::string& name) {
@@ -93,18 +104,17 @@ std::vector<FitParameter> ParametersOf(const cluster::CollectiveProfile& profile
 }
 
 std::vector<FitParameter> ParametersOf(const std::string& name, const SoftwareStack& stack) {
-  const FitParameter adds = {.owner = FitOwner::kStack, .name = name, .adds = true};
-  std::vector<FitParameter> parameters(2, adds);
-  parameters[0].figure = std::string(kLaunch);
-  parameters[0].unit = "us";
-  parameters[0].start = stack.launch_us;
-  parameters[0].most = 1000;
-  parameters[0].scale = 15;
-  parameters[1].figure = std::string(kSlowdown);
-  parameters[1].unit = "share";
-  parameters[1].start = stack.slowdown;
-  parameters[1].most = 0.9;
-  parameters[1].scale = 0.2;
+  std::vector<FitParameter> parameters;
+  for (const StackFigure& figure : kStackFigures) {
+    parameters.push_back({.owner = FitOwner::kStack,
+                          .name = name,
+                          .figure = std::string(figure.name),
+                          .unit = figure.unit,
+                          .start = stack.*figure.field,
+                          .most = figure.most,
+                          .scale = figure.scale,
+                          .adds = true});
+  }
   return parameters;
 }
 
@@ -134,10 +144,10 @@ void Set(const FitParameter& parameter, double value, FittedFigures& figures) {
   } else if (parameter.owner == FitOwner::kCollectives) {
     Set(parameter, value, *FindNamed(figures.collectives, parameter.name));
   } else {
+    const StackFigure& figure =
+        *std::ranges::find(kStackFigures, parameter.figure, &StackFigure::name);
     for (auto& [name, stack] : figures.stacks) {
-      if (name == parameter.name) {
-        (parameter.figure == kLaunch ? stack.launch_us : stack.slowdown) = value;
-      }
+      if (name == parameter.name) stack.*figure.field = value;
     }
   }
 }

@@ -28,12 +28,12 @@ std::vector<std::string> NamesFor(const MeasuredStep& row) {
 
 TEST(FitParameters, AreThoseThatARowTellsAbout) {
   EXPECT_THAT(NamesFor(Row()),
-              testing::ElementsAre("device h100-80gb sustained", "device h100-80gb straggling",
-                                   "device h100-80gb half.memory",
-                                   "device h100-80gb attention.cudnn.efficiency",
-                                   "collectives nccl-hopper rate_between_nodes",
-                                   "collectives nccl-hopper step_between_nodes",
-                                   "stack nemo launch_us", "stack nemo slowdown"));
+              testing::ElementsAre(
+                  "device h100-80gb sustained", "device h100-80gb straggling",
+                  "device h100-80gb half.memory", "device h100-80gb attention.cudnn.efficiency",
+                  "collectives nccl-hopper rate_between_nodes",
+                  "collectives nccl-hopper step_between_nodes", "stack nemo launch_us",
+                  "stack nemo prepare_us", "stack nemo collective_us", "stack nemo slowdown"));
   MeasuredStep row = Row();
   row.devices = 8;
   EXPECT_THAT(NamesFor(row), Not(Contains(testing::HasSubstr("collectives"))));
@@ -68,7 +68,7 @@ TEST(FitParameters, GoIntoTheFigures) {
   const std::vector<FitParameter> parameters = ParametersOf(uses, all);
   std::vector<double> moves(parameters.size(), 0);
   EXPECT_EQ(After(all, parameters, moves).devices, all.devices);
-  moves = {-1, 1, 0, -0.5, -1, 1, 1, 0.5};
+  moves = {-1, 1, 0, -0.5, -1, 1, 1, 0.25, 2, 0.5};
   const FittedFigures after = After(all, parameters, moves);
   const cluster::KernelRates &was = all.devices[0].rates, &is = after.devices[0].rates;
   EXPECT_DOUBLE_EQ(is.sustained, was.sustained / 1.25);
@@ -85,6 +85,8 @@ TEST(FitParameters, GoIntoTheFigures) {
     EXPECT_EQ(now.rate, before.rate);
   }
   EXPECT_DOUBLE_EQ(after.stacks[0].second.launch_us, 15);
+  EXPECT_DOUBLE_EQ(after.stacks[0].second.prepare_us, 250);
+  EXPECT_DOUBLE_EQ(after.stacks[0].second.collective_us, 40);
   EXPECT_DOUBLE_EQ(after.stacks[0].second.slowdown, 0.1);
 }
 

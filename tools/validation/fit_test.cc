@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tools/validation/step_setup.h"
+#include "tools/validation/predict_step.h"
 
 namespace orrery::tools {
 namespace fit_test_cc {
@@ -81,6 +81,16 @@ TEST(Fit, FindsWhatMadeTheRows) {
     EXPECT_NEAR(report.after[i].seconds / report.after[i].step.seconds, 1, 0.01);
     EXPECT_GT(std::abs(report.before[i].seconds / report.before[i].step.seconds - 1), 0.03);
   }
+}
+
+// What the host takes before each microbatch, of 2 to 64.
+TEST(Fit, FindsWhatTheStackWaitsFor) {
+  FittedFigures truth;
+  truth.stacks.emplace_back("nemo", FindStack("nemo", {}).value());
+  truth.stacks[0].second.prepare_us = 900;
+  const FitReport report = Fit(RowsBy(truth), {.cost_model = "kernels", .threads = 2}).value();
+  ASSERT_EQ(report.figures.stacks.size(), 1);
+  EXPECT_NEAR(report.figures.stacks[0].second.prepare_us, 900, 45);
 }
 
 TEST(Fit, SaysTheSameOnAnyNumberOfThreads) {

@@ -79,6 +79,10 @@ absl::StatusOr<cluster::Device> DeviceOfName(absl::string_view name) {
       {"H800", "h800"},
       {"V100", "v100-32gb"},
       {"L40S", "l40s"},
+      {"RTX-PRO-6000-Server", "rtx-pro-6000-server"},
+      {"RTX 3090", "rtx-3090"},
+      {"RTX 4090", "rtx-4090"},
+      {"RTX 5090", "rtx-5090"},
       {"MI300X", "mi300x"},
       {"MI355X", "mi355x"}};
   for (const auto& [part, device] : kDevices) {

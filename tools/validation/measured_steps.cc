@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/validation/row_models.h"
@@ -188,6 +189,23 @@ void MarkCompared(std::vector<MeasuredStep>& steps) {
   for (MeasuredStep& step : steps) step.compared = compared.contains(step.id);
 }
 
+// BLOOM's sweep kept a width of 14,400, "the number of layers had to be tweaked to fit PP", and
+// rows print the size that came of it (bigscience, tr11-176B-ml/chronicles-prequel.md). The model
+// that it starts from has 96 heads.
+void SetLayersBySize(MeasuredStep& step) {
+  MeasuredStep::Model& m = step.model;
+  double billions = 0;
+  const bool of_sweep = absl::StrContains(step.source, "bloom") && m.hidden == 14400 && step.pp > 0;
+  if (m.layers > 0 || !of_sweep || !absl::SimpleAtod(absl::StripSuffix(m.name, "B"), &billions)) {
+    return;
+  }
+  const auto hidden = static_cast<double>(m.hidden);
+  const double layers =
+      (1e9 * billions - static_cast<double>(m.vocab) * hidden) / (12 * hidden * hidden);
+  m.layers = step.pp * std::llround(layers / static_cast<double>(step.pp));
+  if (m.heads == 0) m.heads = 96;
+}
+
 MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   MeasuredStep step;
   step.change = ReadChange(Field(row, "pair"));
@@ -209,9 +227,13 @@ MeasuredStep ReadRow(const Json& row, const OfAllRows& all) {
   step.pp = Whole(par, "pp");
   step.dp = Whole(par, "dp");
   step.cp = Whole(par, "cp");
+  // MaxText's fully sharded axis beside its replicas, where "dp" counts these alone.
+  const int64_t sharded = Whole(par, "fsdp");
+  if (sharded > step.dp) step.dp = sharded * std::max<int64_t>(1, step.dp);
   step.ep = Whole(par, "ep");
   step.chunks = Whole(par, "vp");
   step.zero = Field(par, "zero").is_string() ? ZeroOf(Text(par, "zero")) : Whole(par, "zero");
+  SetLayersBySize(step);
   step.context = Text(par, "cp_comm");
   if (Field(par, "sequence_parallel").is_boolean()) {
     step.sequence_parallel = Truth(par, "sequence_parallel");

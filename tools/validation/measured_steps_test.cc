@@ -62,6 +62,24 @@ TEST(MeasuredSteps, HaveEveryFieldInItsPlace) {
   EXPECT_FALSE(step.sequence_parallel);
 }
 
+// As many layers as make the size that is printed, of those that stages divide: of BLOOM's sweep.
+TEST(MeasuredSteps, CountLayersByTheSizeOfASweep) {
+  const auto layers = [](const std::string& size, int64_t pp, const std::string& file) {
+    const std::string row = absl::StrCat(R"({"rows": [{"id": "a", "par": {"pp": )", pp,
+                                         R"(}, "model": {"hidden": 14400, "vocab": 250000, )",
+                                         R"("name": ")", size, R"("}}]})");
+    return ParseMeasuredSteps(row, file).value().at(0).model;
+  };
+  EXPECT_EQ(layers("191B", 7, "06c_bloom.json").layers, 77);
+  EXPECT_EQ(layers("194B", 6, "06c_bloom.json").layers, 78);
+  EXPECT_EQ(layers("195B", 11, "06c_bloom.json").layers, 77);
+  EXPECT_EQ(layers("183B", 12, "06c_bloom.json").layers, 72);
+  EXPECT_EQ(layers("200B", 10, "06c_bloom.json").layers, 80);
+  EXPECT_EQ(layers("200B", 10, "06c_bloom.json").heads, 96);
+  EXPECT_EQ(layers("200B", 10, "other.json").layers, 0);
+  EXPECT_EQ(layers("GPT", 10, "06c_bloom.json").layers, 0);
+}
+
 TEST(MeasuredSteps, AreOfSwigluByEitherField) {
   EXPECT_TRUE(Read(R"("model": {"mlp": "SwiGLU"})").model.swiglu);
   EXPECT_TRUE(Read(R"("model": {"mlp": "swiglu with bias"})").model.swiglu);
@@ -96,6 +114,12 @@ TEST(MeasuredSteps, SayHowStateIsShared) {
   EXPECT_EQ(zero("\"FSDP2 (ZeRO-3)\""), 3);
   EXPECT_EQ(zero("\"FSDP2 (reshard not stated)\""), 3);
   EXPECT_EQ(zero("\"none\""), 0);
+  const auto replicas = [](const std::string& par) {
+    return Read(absl::StrCat(R"("par": {"zero": 3, )", par, "}")).dp;
+  };
+  EXPECT_EQ(replicas(R"("fsdp": 128, "dp": 4)"), 512);
+  EXPECT_EQ(replicas(R"("fsdp": 128, "dp": 128)"), 128);
+  EXPECT_EQ(replicas(R"("fsdp": 0, "dp": 8)"), 8);
   const MeasuredStep step = Read(R"("par": {"cp_comm": "a2a"}, "hw": {"inter": "4x 100 Gb/s"},
                                     "model": {"name": "Llama 3 8B LoRA"}, "task": "SFT")");
   EXPECT_EQ(step.context, "a2a");

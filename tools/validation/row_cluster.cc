@@ -29,6 +29,8 @@ constexpr Machine kMachines[] = {{"HBM2e", "h100-torchtitan"},
                                  {"H200", "dgx-h200"},
                                  {"MI350", "mi350x"},
                                  {"MI355", "mi355x"},
+                                 {"L40S", "l40s"},
+                                 {"RTX-PRO-6000-Server", "rtx-pro-6000-server"},
                                  {"v6e", "tpu-v6e", 4},
                                  {"v5p", "tpu-v5p", 4},
                                  {"H100", "dgx-h100"},
@@ -86,11 +88,28 @@ std::string OverPcie(const MeasuredStep& step) {
   return found ? absl::StrCat("uniform:", step.devices, "@", rate, "Gbps,device=v100-16gb") : "";
 }
 
+// "ICI 3D torus 4x4x8" of chips with two cores, of which a row counts cores: a core has a link to
+// the other, six times as fast as one to another chip (Google), and half of the chip's links.
+std::string OfTwoCores(const MeasuredStep& step) {
+  static const RE2& torus = *new RE2(R"(torus (\d+)x(\d+)x(\d+))");
+  int64_t sizes[3] = {};
+  if (!absl::StrContains(step.device, "TPU7x") ||
+      !RE2::PartialMatch(step.links, torus, &sizes[0], &sizes[1], &sizes[2])) {
+    return "";
+  }
+  std::string cluster = "product:fully-connected(2)@600GB/s+1us";
+  for (const int64_t size : sizes) {
+    if (size > 1) absl::StrAppend(&cluster, ",ring(", size, ")@50GB/s+1us");
+  }
+  return absl::StrCat(cluster, ",device=tpu-v7-core");
+}
+
 }  // namespace
 }  // namespace row_cluster_cc
 
 absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step) {
   if (std::string pcie = row_cluster_cc::OverPcie(step); !pcie.empty()) return pcie;
+  if (std::string cores = row_cluster_cc::OfTwoCores(step); !cores.empty()) return cores;
   for (const row_cluster_cc::Machine& machine : row_cluster_cc::kMachines) {
     if (!absl::StrContains(step.device, machine.device)) continue;
     const int64_t nodes = (step.devices - 1) / machine.devices_a_node + 1;
@@ -105,6 +124,10 @@ absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step) {
         machine.preset, ":", nodes, nodes > 1 ? row_cluster_cc::NicOptions(step, machine) : "",
         boards ? ",boards=2,bridge=126GB/s" : "", older ? ",collectives=nccl-ampere-2023" : "",
         aligned ? absl::StrCat(",used=", used) : "");
+  }
+  if (absl::StrContains(step.device, "/") && step.links.empty() && step.fabric.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("what joins devices of several kinds is not said ('", step.device, "')"));
   }
   return absl::FailedPreconditionError(absl::StrCat("no cluster for device '", step.device, "'"));
 }

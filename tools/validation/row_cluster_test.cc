@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "cluster/cluster.h"
+
 namespace orrery::tools {
 namespace row_cluster_test_cc {
 namespace {
@@ -31,8 +33,11 @@ TEST(RowCluster, IsOfTheDevice) {
   EXPECT_EQ(cluster("V100", 8), "dgx-v100:1");
   EXPECT_EQ(cluster("GB300", 72), "gb300-nvl72:1");
   EXPECT_EQ(cluster("TPU v5p", 512), "tpu-v5p:128");
+  EXPECT_EQ(cluster("L40S", 16), "l40s:2");
   EXPECT_EQ(cluster("MI300X", 8), "no cluster for device 'MI300X'");
   EXPECT_EQ(cluster("GH200-96GB", 8), "gh200:2");
+  EXPECT_EQ(cluster("RTX-3090/Titan-RTX", 4),
+            "what joins devices of several kinds is not said ('RTX-3090/Titan-RTX')");
 }
 
 // NVLink unless the row says otherwise.
@@ -44,6 +49,22 @@ TEST(RowCluster, MayHavePcieAlone) {
   EXPECT_EQ(ClusterOf(row).value(), "uniform:4@77Gbps,device=v100-16gb");
   row.devices = 1;
   EXPECT_EQ(ClusterOf(row).value(), "uniform:1@77Gbps,device=v100-16gb");
+}
+
+// Of chips with two cores a row counts cores.
+TEST(RowCluster, HasTheCoresOfATorus) {
+  MeasuredStep row;
+  row.device = "TPU7x (Ironwood)";
+  row.links = "ICI 3D torus 4x4x8";
+  row.devices = 256;
+  EXPECT_EQ(ClusterOf(row).value(),
+            "product:fully-connected(2)@600GB/s+1us,ring(4)@50GB/s+1us,ring(4)@50GB/s+1us,"
+            "ring(8)@50GB/s+1us,device=tpu-v7-core");
+  EXPECT_EQ(cluster::ParseCluster(*ClusterOf(row))->size(), 256);
+  row.links = "ICI 3D torus 2x2x1";
+  EXPECT_EQ(cluster::ParseCluster(*ClusterOf(row))->size(), 8);
+  row.links = "ICI";
+  EXPECT_EQ(ClusterOf(row).status().message(), "no cluster for device 'TPU7x (Ironwood)'");
 }
 
 // NICs of several nodes, as rows say them in words; the preset's where they say the same.

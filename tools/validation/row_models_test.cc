@@ -34,7 +34,9 @@ TEST(RowModels, AdaptsWhatTheRowSays) {
   row.lora_targets = "'*_proj'";
   EXPECT_THAT(ModelOf(row), testing::EndsWith(",lora=16,lora_targets=all"));
   row.model.experts = 8;
-  EXPECT_EQ(SetupOf(row).status().message(), "low-rank adaptation of a mixture of experts");
+  row.model.topk = 2;
+  EXPECT_THAT(ModelOf(row), HasSubstr(",experts=8,topk=2,"));
+  EXPECT_THAT(ModelOf(row), testing::EndsWith(",lora=16,lora_targets=all"));
 }
 
 // DistIR's: no sequence, no heads, and no update.

@@ -106,6 +106,14 @@ absl::Status SetRecompute(const MeasuredStep& step, transforms::ParallelPlan& pl
                        {"value_proj", "offload"}};
     return row_recompute_cc::SetKept(kept, plan);
   }
+  // maxtext/configure.sh of NVIDIA/dgxc-benchmarking has POLICY="save_qkv_proj" for these rows.
+  if (absl::StartsWith(step.recompute, "MaxText remat") && absl::StartsWith(step.id, "dgxc")) {
+    const Kept kept = {{"decoder_layer_input", "device"},
+                       {"query_proj", "device"},
+                       {"key_proj", "device"},
+                       {"value_proj", "device"}};
+    return row_recompute_cc::SetKept(kept, plan);
+  }
   if (step.recompute == "custom" && !step.kept.empty()) {
     return row_recompute_cc::SetKept(step.kept, plan);
   }

@@ -59,6 +59,18 @@ TEST(RowRecompute, ListsWhatIsKept) {
               testing::EndsWith(" activations:^h\\.[0-9]+\\.((attn\\.q|attn\\.k|attn\\.v)$)"));
 }
 
+// NVIDIA's recipes for MaxText have the policy, which their table leaves out; others do not say it.
+TEST(RowRecompute, KnowsThePolicyOfARecipe) {
+  MeasuredStep row;
+  row.recompute = "MaxText remat (policy not in table)";
+  row.id = "dgxc-maxtext70b-bf16-128";
+  EXPECT_EQ(Said(row),
+            "match:^h\\.[0-9]+\\.((ln_1|ln_2|attn\\.q_rot|attn\\.k_rot|attn\\.core|attn\\.proj|"
+            "attn\\.residual|mlp\\.gate|mlp\\.up|mlp\\.act|mlp\\.down)$|moe\\.) none");
+  row.id = "someone-elses";
+  EXPECT_EQ(Said(row), "recompute 'MaxText remat (policy not in table)'");
+}
+
 }  // namespace
 }  // namespace row_recompute_test_cc
 }  // namespace orrery::tools

@@ -9,15 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "search/evaluate.h"
-#include "support/flag_names.h"
 #include "support/status.h"
 #include "tools/validation/row_cluster.h"
 #include "tools/validation/row_models.h"
 #include "tools/validation/row_recompute.h"
 #include "tools/validation/row_stages.h"
-#include "tools/validation/software_stack.h"
-#include "transforms/plan/axis.h"
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::tools {
@@ -229,9 +225,6 @@ absl::Status SetTensorParallelism(const MeasuredStep& step, absl::string_view st
 
 absl::Status CheckRow(const MeasuredStep& step) {
   const MeasuredStep::Model& m = step.model;
-  if (HasAdapters(step) && m.experts > 0) {
-    return Skip("low-rank adaptation of a mixture of experts");
-  }
   if (step.seconds <= 0 && step.bytes <= 0 && !step.compared) {
     return Skip("neither a time nor memory was measured");
   }
@@ -332,50 +325,6 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step) {
   flags.memory_overhead = step_setup_cc::OverheadOf(step, setup.stack);
   SetStages(step, setup.stack, c.pp * std::max<int64_t>(1, c.chunks), c);
   return setup;
-}
-
-namespace step_setup_cc {
-namespace {
-
-absl::Status Predict(const StepSetup& setup, const FittedFigures& figures,
-                     PredictedStep& predicted) {
-  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(setup.flags, setup.plan));
-  ORRERY_ASSIGN_OR_RETURN(const SoftwareStack stack, FindStack(setup.stack, figures));
-  Apply(figures, setting.cluster);
-  SetStack(stack, StackUseOf(setting.step), setting.lowering);
-  if (setup.graphs) CaptureGraphs(setting.lowering);
-  setting.lowering.kernels.sends_tokens_once |= setup.mixture.sends_tokens_once;
-  setting.lowering.kernels.overlaps_experts |= setup.mixture.overlaps_experts;
-  if (setup.attention_in_8_bits) {
-    setting.lowering.kernels.choice.attention = cost_models::AttentionClass::kCudnn8;
-  }
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, setup.plan));
-  predicted.features = FeaturesOf(setting, setup.plan, setup.stack);
-  predicted.seconds = run.report.step_time.seconds();
-  predicted.bytes = static_cast<double>(run.report.peak_memory.count());
-  return absl::OkStatus();
-}
-
-}  // namespace
-}  // namespace step_setup_cc
-
-PredictedStep Predict(const MeasuredStep& step, absl::string_view cost_model,
-                      const FittedFigures* figures) {
-  PredictedStep predicted = {.step = step};
-  absl::StatusOr<StepSetup> setup = SetupOf(step);
-  if (setup.ok()) setup->flags.cost_model = std::string(cost_model);
-  const absl::Status status =
-      setup.ok() ? step_setup_cc::Predict(*setup, figures == nullptr ? FittedFigures() : *figures,
-                                          predicted)
-                 : setup.status();
-  if (status.ok()) return predicted;
-  const auto infeasible = AsInfeasible(status);
-  const std::string why = infeasible.has_value()
-                              ? absl::StrCat(ToString(infeasible->reason), ": ", infeasible->detail)
-                              : std::string(status.message());
-  predicted.skipped =
-      SpellFlags(why, [](absl::string_view name) { return transforms::FindAxis(name) != nullptr; });
-  return predicted;
 }
 
 }  // namespace orrery::tools

@@ -2,12 +2,9 @@
 #define ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "tools/flags.h"
-#include "tools/validation/fitted_figures.h"
 #include "tools/validation/measured_steps.h"
 #include "tools/validation/mixture_recipe.h"
-#include "tools/validation/step_errors.h"
 #include "transforms/plan/parallel_plan.h"
 
 // What a published row asks of the simulator, as flags of `simulate`.
@@ -26,11 +23,6 @@ struct StepSetup {
 /// The model, cluster, software and layout of a row. A failed precondition with the reason where
 /// the row does not say enough, or something that has no counterpart here.
 absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step);
-
-/// Simulates the row with that cost model; empty: with the default. What stands in its way is the
-/// reason why it is skipped. With `figures`, those stand for built-in ones.
-PredictedStep Predict(const MeasuredStep& step, absl::string_view cost_model,
-                      const FittedFigures* figures = nullptr);
 
 }  // namespace orrery::tools
 

@@ -6,9 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "search/evaluate.h"
 #include "tools/validation/measured_row_test_util.h"
-#include "tools/validation/software_stack.h"
 #include "transforms/plan/plan_text.h"
 
 // What becomes of each thing that a row says; tests/validation has whole rows.
@@ -348,46 +346,6 @@ TEST(StepSetup, NeedsATimeOrAMemory) {
     MeasuredStep shapeless = Row();
     shapeless.model.*field = 0;
     EXPECT_EQ(ReasonOf(shapeless), "the model's shape is not said");
-  }
-}
-
-MeasuredStep Small(const std::string& source, int64_t pp) {
-  MeasuredStep row = Row();
-  row.source = source;
-  row.model = {.layers = 4, .hidden = 128, .heads = 2, .vocab = 256, .seq = 64};
-  row.devices = row.pp = pp;
-  row.global_batch = 8;
-  row.precision = "fp16";
-  return row;
-}
-
-TEST(Predict, SaysWhyItDoesNot) {
-  MeasuredStep row = Small("paper", 1);
-  row.device = "abacus";
-  const PredictedStep predicted = Predict(row, "");
-  EXPECT_EQ(predicted.skipped, "no cluster for device 'abacus'");
-  EXPECT_EQ(predicted.seconds + predicted.bytes, 0);
-  EXPECT_EQ(predicted.step.device, "abacus");
-}
-
-// DeepSpeed keeps what the first stage has sent: of min(2, 4) microbatches, 2 bytes each of
-// 2 samples of 64 positions of 128.
-TEST(Predict, AddsWhatDeepspeedsPipelineKeeps) {
-  const auto play = [](const StepSetup& setup) {
-    search::Setting setting = MakeSetting(setup.flags, setup.plan).value();
-    setting.lowering.stack_memory = StackMemoryOf("deepspeed", StackUseOf(setting.step)).value();
-    setting.lowering.stack_memory.sent = 0;
-    return search::Play(setting, setup.plan).value().report.peak_memory.count();
-  };
-  for (const int64_t pp : {1, 2}) {
-    const MeasuredStep row = Small("bloom", pp);
-    const StepSetup setup = SetupOf(row).value();
-    ASSERT_EQ(setup.plan.microbatches, 4);
-    const PredictedStep predicted = Predict(row, "");
-    EXPECT_EQ(predicted.skipped, "");
-    EXPECT_GT(predicted.seconds, 0);
-    const double sent = pp == 1 ? 0 : 2.0 * 2 * (2 * 64 * 128);
-    EXPECT_EQ(predicted.bytes, static_cast<double>(play(setup)) + sent);
   }
 }
 

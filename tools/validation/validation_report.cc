@@ -11,8 +11,8 @@
 #include "support/csv.h"
 #include "support/status.h"
 #include "tools/validation/fit.h"
+#include "tools/validation/predict_step.h"
 #include "tools/validation/step_pairs.h"
-#include "tools/validation/step_setup.h"
 
 namespace orrery::tools {
 namespace validation_report_cc {
