@@ -78,13 +78,11 @@ absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan, PlayB
   return best;
 }
 
-absl::StatusOr<Run> PlayAgain(const Setting& setting, const ParallelPlan& plan,
-                              const transforms::PipelinedStep& step) {
+absl::StatusOr<Duration> StepTimeOf(const Setting& setting, const ParallelPlan& plan,
+                                    const transforms::PipelinedStep& step) {
   PlanPlayer player(setting, plan);
   ORRERY_RETURN_IF_ERROR(player.Prepare());
-  ORRERY_ASSIGN_OR_RETURN(Run run, player.PlayAgain(step));
-  run.figures = evaluate_cc::FiguresOf(setting, plan, run);
-  return run;
+  return player.StepTimeOf(step);
 }
 
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan) {

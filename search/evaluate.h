@@ -44,11 +44,11 @@ absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan);
 /// lasts, the first at least where anything is left; else ResourceExhausted.
 absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget);
 
-/// Plays again what `plan` was parallelized into (Run::pipelined of Play), by what the setting now
-/// says of the cluster, the cost model and the lowering. The run is Play's, but for `pipelined`,
-/// which is left empty, where Play would choose the same way.
-absl::StatusOr<Run> PlayAgain(const Setting& setting, const ParallelPlan& plan,
-                              const transforms::PipelinedStep& step);
+/// The step time of what `plan` was parallelized into before (Run::pipelined), by what the setting
+/// now says of the cluster, the cost model and the lowering: Play's, where that chooses the same
+/// way.
+absl::StatusOr<Duration> StepTimeOf(const Setting& setting, const ParallelPlan& plan,
+                                    const transforms::PipelinedStep& step);
 
 /// The figures of one plan, or why there are none: infeasibility is part of the result. What cannot
 /// fit by a sum over its weights (search/least_memory.h) is not played. An error

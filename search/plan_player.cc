@@ -48,8 +48,9 @@ bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks) {
   return true;
 }
 
-absl::StatusOr<Run> PlayOnce(const Played& of, int32_t rounds,
-                             const lowering::LoweringOptions& options) {
+// Without its report.
+absl::StatusOr<Run> PlayAlone(const Played& of, int32_t rounds,
+                              const lowering::LoweringOptions& options) {
   Run run;
   run.rounds = rounds;
   ORRERY_ASSIGN_OR_RETURN(run.program, lowering::Lower({.step = of.step,
@@ -70,6 +71,12 @@ absl::StatusOr<Run> PlayOnce(const Played& of, int32_t rounds,
   }
   ORRERY_RETURN_IF_ERROR(trace.status());
   run.trace = *std::move(trace);
+  return run;
+}
+
+absl::StatusOr<Run> PlayOnce(const Played& of, int32_t rounds,
+                             const lowering::LoweringOptions& options) {
+  ORRERY_ASSIGN_OR_RETURN(Run run, PlayAlone(of, rounds, options));
   run.report = simulator::Summarize(run.program, run.trace);
   simulator::AddFragmentation(run.program, options.memory_overhead.fragmentation, run.report);
   return run;
@@ -221,9 +228,20 @@ void PlanPlayer::Count(int64_t solved, int64_t tasks) {
   if (budget_ != nullptr) budget_->left -= work;
 }
 
-absl::StatusOr<Run> PlanPlayer::PlayAgain(const transforms::PipelinedStep& step) {
-  WayFacts facts;
-  return PlayOrders(plan_, step, facts);
+absl::StatusOr<Duration> PlanPlayer::StepTimeOf(const transforms::PipelinedStep& step) {
+  const bool open = schedule_.weighs_durations && schedule_.given == nullptr;
+  if (open || schedule_.asynchronous) {
+    WayFacts facts;
+    ORRERY_ASSIGN_OR_RETURN(const Run run, PlayOrders(plan_, step, facts));
+    return run.report.step_time;
+  }
+  lowering::LoweringOptions options = LoweringOf(setting_, plan_);
+  options.every_link = false;
+  options.fuse_runs = true;
+  ORRERY_ASSIGN_OR_RETURN(const Run run,
+                          plan_player_cc::PlayAlone({setting_, plan_, step, schedule_},
+                                                    RoundsFor(schedule_, shape_), options));
+  return run.trace.makespan;
 }
 
 absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {

@@ -82,9 +82,9 @@ class PlanPlayer {
   /// shardings and stages: they are those of that play.
   absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr);
 
-  /// Lowers and plays what such a plan was parallelized into before (Run::pipelined): the shardings
-  /// and stages are not chosen again.
-  absl::StatusOr<Run> PlayAgain(const transforms::PipelinedStep& step);
+  /// Lowers and plays what such a plan was parallelized into before (Run::pipelined), and nothing
+  /// else: shardings and stages are not chosen again, and what is no time is not summed up.
+  absl::StatusOr<Duration> StepTimeOf(const transforms::PipelinedStep& step);
 
   /// All that it did until now, as PlayBudget counts it.
   int64_t work() const { return work_; }

@@ -75,8 +75,8 @@ absl::StatusOr<double> PredictAgain(const MeasuredStep& step, absl::string_view 
   ORRERY_ASSIGN_OR_RETURN(const StepSetup setup, predict_step_cc::SetupOf(step, cost_model));
   ORRERY_ASSIGN_OR_RETURN(const search::Setting setting,
                           predict_step_cc::SettingOf(setup, figures));
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::PlayAgain(setting, setup.plan, way));
-  return run.report.step_time.seconds();
+  ORRERY_ASSIGN_OR_RETURN(const Duration time, search::StepTimeOf(setting, setup.plan, way));
+  return time.seconds();
 }
 
 }  // namespace orrery::tools
