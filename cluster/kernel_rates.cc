@@ -287,13 +287,6 @@ KernelRates RatesOfV100() {
   return rates;
 }
 
-// Of a device of which nothing more is known than how many cores it has.
-KernelRates AssumedOf(int cores) {
-  KernelRates rates = AssumedRates();
-  rates.cores = cores;
-  return rates;
-}
-
 // The first prefix that fits: devices of one architecture have one kind of cores.
 struct Line {
   absl::string_view prefix;
@@ -332,13 +325,7 @@ std::vector<Line> MakeLines() {
           {"gb300", b300},
           {"mi300x", RatesOfCdna()},
           {"mi350x", RatesOfCdna()},
-          {"mi355x", RatesOfCdna()},
-          {"l40s", AssumedOf(142)},
-          {"titan-rtx", AssumedOf(72)},
-          {"rtx-3090", AssumedOf(82)},
-          {"rtx-4090", AssumedOf(128)},
-          {"rtx-5090", AssumedOf(170)},
-          {"rtx-pro-6000-server", AssumedOf(188)}};
+          {"mi355x", RatesOfCdna()}};
 }
 
 }  // namespace

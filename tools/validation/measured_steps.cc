@@ -16,7 +16,7 @@
 #include "absl/strings/strip.h"
 #include "support/file.h"
 #include "support/status.h"
-#include "tools/validation/row_models.h"
+#include "tools/validation/rows/row_models.h"
 
 namespace orrery::tools {
 namespace measured_steps_cc {

@@ -27,7 +27,7 @@ absl::StatusOr<search::Setting> SettingOf(const StepSetup& setup, const FittedFi
   Apply(figures, setting.cluster);
   SetStack(stack, StackUseOf(setting.step), setting.lowering);
   if (setup.graphs) CaptureGraphs(setting.lowering);
-  setting.lowering.kernels.sends_tokens_once |= setup.mixture.sends_tokens_once;
+  if (setup.mixture.sends_tokens_once) SendTokensOnce(setting.lowering);
   setting.lowering.kernels.overlaps_experts |= setup.mixture.overlaps_experts;
   if (setup.attention_in_8_bits) {
     setting.lowering.kernels.choice.attention = cost_models::AttentionClass::kCudnn8;

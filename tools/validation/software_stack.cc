@@ -59,8 +59,7 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
                      .recomputes_whole = stack.recomputes_whole,
                      .waits_for_tensor_parallel = stack.waits_for_tensor_parallel,
                      .waits_for_sends = stack.waits_for_sends,
-                     .sends_tokens_once = stack.sends_tokens_once,
-                     .overlaps_experts = stack.overlaps_experts,
+                                    .overlaps_experts = stack.overlaps_experts,
                      .scatters_sends = stack.scatters_sends,
                      .reduces_after_backward = stack.reduces_after_backward,
                      .copies_gathers = stack.copies_gathers,
@@ -77,7 +76,13 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
                                 .experts = ExpertProductsOf(stack),
                                 .extra = software_stack_cc::TrafficOf(stack, use)}};
   options.kernels.choice.experts.present = use.experts;
+  if (stack.sends_tokens_once) SendTokensOnce(options);
   if (stack.cuda_graphs) CaptureGraphs(options);
+}
+
+void SendTokensOnce(lowering::LoweringOptions& options) {
+  options.kernels.sends_tokens_once = true;
+  options.kernels.choice.extra.sorting = 0;
 }
 
 void CaptureGraphs(lowering::LoweringOptions& options) {

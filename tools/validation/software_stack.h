@@ -81,6 +81,10 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
 absl::Status SetStack(absl::string_view stack, const StackUse& use,
                       lowering::LoweringOptions& options);
 
+/// Has tokens go once to each node or rank (StackKernels::sends_tokens_once), whatever the stack
+/// does. Rows come sorted by expert then, and are not sorted again.
+void SendTokensOnce(lowering::LoweringOptions& options);
+
 /// Has forward and backward captured as graphs, whatever the stack does (--cuda-graphs).
 void CaptureGraphs(lowering::LoweringOptions& options);
 

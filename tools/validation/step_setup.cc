@@ -10,10 +10,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "support/status.h"
-#include "tools/validation/row_cluster.h"
-#include "tools/validation/row_models.h"
-#include "tools/validation/row_recompute.h"
-#include "tools/validation/row_stages.h"
+#include "tools/validation/rows/row_cluster.h"
+#include "tools/validation/rows/row_models.h"
+#include "tools/validation/rows/row_recompute.h"
+#include "tools/validation/rows/row_stages.h"
 #include "transforms/schedules/schedule.h"
 
 namespace orrery::tools {

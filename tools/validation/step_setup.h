@@ -4,7 +4,7 @@
 #include "absl/status/statusor.h"
 #include "tools/flags.h"
 #include "tools/validation/measured_steps.h"
-#include "tools/validation/mixture_recipe.h"
+#include "tools/validation/rows/mixture_recipe.h"
 #include "transforms/plan/parallel_plan.h"
 
 // What a published row asks of the simulator, as flags of `simulate`.

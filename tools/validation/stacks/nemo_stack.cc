@@ -8,9 +8,9 @@
 // distributed_data_parallel.py. Memory as of Megatron. Its loss is TransformerEngine's
 // (cross_entropy_fusion_impl: te), which reads logits twice forward and writes their gradient over
 // them (6, of which the op has 2). The update is Megatron's of bf16, and GELU is a kernel of its
-// own. Rows of experts come by DeepEP or HybridEP (flex dispatcher), and are sorted by expert once,
-// as the op does; all-to-all of Megatron's scripts sorts them twice. Products of experts are
-// TransformerEngine's GroupedLinear.
+// own. Rows of experts come by rank and are sorted by expert, and back (sort_chunks_by_idxs of
+// token_dispatcher.py): read and written each time (4); DeepEP's and HybridEP's come sorted
+// (SendTokensOnce). Products of experts are TransformerEngine's GroupedLinear.
 
 namespace orrery::tools {
 
@@ -18,7 +18,7 @@ namespace nemo_stack_cc {
 namespace {
 
 constexpr cost_models::ExtraTraffic kNemoTraffic = {
-    .update = kMegatronBf16Traffic.update, .loss = 4, .activation = 4};
+    .update = kMegatronBf16Traffic.update, .loss = 4, .activation = 4, .sorting = 4};
 
 }  // namespace
 }  // namespace nemo_stack_cc

@@ -1,4 +1,4 @@
-#include "tools/validation/row_recompute.h"
+#include "tools/validation/rows/row_recompute.h"
 
 #include <algorithm>
 #include <string>

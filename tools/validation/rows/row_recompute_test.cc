@@ -1,4 +1,4 @@
-#include "tools/validation/row_recompute.h"
+#include "tools/validation/rows/row_recompute.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

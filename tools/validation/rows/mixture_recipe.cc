@@ -1,4 +1,4 @@
-#include "tools/validation/mixture_recipe.h"
+#include "tools/validation/rows/mixture_recipe.h"
 
 #include "absl/strings/match.h"
 

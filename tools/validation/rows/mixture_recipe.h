@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_VALIDATION_MIXTURE_RECIPE_H_
-#define ORRERY_TOOLS_VALIDATION_MIXTURE_RECIPE_H_
+#ifndef ORRERY_TOOLS_VALIDATION_ROWS_MIXTURE_RECIPE_H_
+#define ORRERY_TOOLS_VALIDATION_ROWS_MIXTURE_RECIPE_H_
 
 #include "absl/strings/string_view.h"
 #include "tools/validation/measured_steps.h"
@@ -19,4 +19,4 @@ MixtureRecipe MixtureRecipeOf(const MeasuredStep& step);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_VALIDATION_MIXTURE_RECIPE_H_
+#endif  // ORRERY_TOOLS_VALIDATION_ROWS_MIXTURE_RECIPE_H_

@@ -1,4 +1,4 @@
-#include "tools/validation/row_cluster.h"
+#include "tools/validation/rows/row_cluster.h"
 
 #include <re2/re2.h>
 

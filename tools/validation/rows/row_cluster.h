@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_VALIDATION_ROW_CLUSTER_H_
-#define ORRERY_TOOLS_VALIDATION_ROW_CLUSTER_H_
+#ifndef ORRERY_TOOLS_VALIDATION_ROWS_ROW_CLUSTER_H_
+#define ORRERY_TOOLS_VALIDATION_ROWS_ROW_CLUSTER_H_
 
 #include <string>
 
@@ -14,4 +14,4 @@ absl::StatusOr<std::string> ClusterOf(const MeasuredStep& step);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_VALIDATION_ROW_CLUSTER_H_
+#endif  // ORRERY_TOOLS_VALIDATION_ROWS_ROW_CLUSTER_H_

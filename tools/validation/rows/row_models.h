@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_VALIDATION_ROW_MODELS_H_
-#define ORRERY_TOOLS_VALIDATION_ROW_MODELS_H_
+#ifndef ORRERY_TOOLS_VALIDATION_ROWS_ROW_MODELS_H_
+#define ORRERY_TOOLS_VALIDATION_ROWS_ROW_MODELS_H_
 
 #include <string>
 
@@ -20,4 +20,4 @@ std::string PresetModelOf(const MeasuredStep& step);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_VALIDATION_ROW_MODELS_H_
+#endif  // ORRERY_TOOLS_VALIDATION_ROWS_ROW_MODELS_H_

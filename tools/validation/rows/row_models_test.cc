@@ -1,4 +1,4 @@
-#include "tools/validation/row_models.h"
+#include "tools/validation/rows/row_models.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_VALIDATION_ROW_RECOMPUTE_H_
-#define ORRERY_TOOLS_VALIDATION_ROW_RECOMPUTE_H_
+#ifndef ORRERY_TOOLS_VALIDATION_ROWS_ROW_RECOMPUTE_H_
+#define ORRERY_TOOLS_VALIDATION_ROWS_ROW_RECOMPUTE_H_
 
 #include "absl/status/status.h"
 #include "tools/validation/measured_steps.h"
@@ -17,4 +17,4 @@ absl::Status SetRecompute(const MeasuredStep& step, transforms::ParallelPlan& pl
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_VALIDATION_ROW_RECOMPUTE_H_
+#endif  // ORRERY_TOOLS_VALIDATION_ROWS_ROW_RECOMPUTE_H_

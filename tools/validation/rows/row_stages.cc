@@ -1,4 +1,4 @@
-#include "tools/validation/row_stages.h"
+#include "tools/validation/rows/row_stages.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_VALIDATION_ROW_STAGES_H_
-#define ORRERY_TOOLS_VALIDATION_ROW_STAGES_H_
+#ifndef ORRERY_TOOLS_VALIDATION_ROWS_ROW_STAGES_H_
+#define ORRERY_TOOLS_VALIDATION_ROWS_ROW_STAGES_H_
 
 #include <cstdint>
 
@@ -23,4 +23,4 @@ int64_t MostChunks(const MeasuredStep& step, int64_t pp);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_VALIDATION_ROW_STAGES_H_
+#endif  // ORRERY_TOOLS_VALIDATION_ROWS_ROW_STAGES_H_
