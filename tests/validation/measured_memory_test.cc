@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/validation/measured_steps.h"
 #include "tools/validation/predict_step.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/step_errors.h"
 
 // Predicted peaks beside measured ones: docs/validation_memory.md. Rows marked for calibration.

@@ -1,4 +1,4 @@
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

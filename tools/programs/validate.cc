@@ -15,8 +15,8 @@
 #include "tools/plots/gnuplot.h"
 #include "tools/validation/fit.h"
 #include "tools/validation/fitted_figures.h"
-#include "tools/validation/measured_steps.h"
 #include "tools/validation/nearest_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/validation_page.h"
 #include "tools/validation/validation_report.h"
 

@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "tools/validation/fit_parameters.h"
 #include "tools/validation/fitted_figures.h"
-#include "tools/validation/measured_steps.h"
 #include "tools/validation/robust_fit.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/step_errors.h"
 
 // Figures of devices, libraries and stacks from measured steps: docs/fitting.md.

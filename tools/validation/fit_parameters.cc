@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/rate_figures.h"
 #include "support/status.h"
-#include "tools/validation/step_setup.h"
+#include "tools/validation/rows/step_setup.h"
 
 namespace orrery::tools {
 namespace fit_parameters_cc {

@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tools/validation/fitted_figures.h"
-#include "tools/validation/measured_steps.h"
 #include "tools/validation/robust_fit.h"
+#include "tools/validation/rows/measured_steps.h"
 
 // What `validate --fit` fits: figures of devices, libraries and stacks, none of a model or a run.
 

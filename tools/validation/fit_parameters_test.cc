@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "tools/validation/measured_row_test_util.h"
+#include "tools/validation/rows/measured_row_test_util.h"
 
 namespace orrery::tools {
 namespace fit_parameters_test_cc {

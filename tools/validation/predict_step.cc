@@ -7,8 +7,8 @@
 #include "search/evaluate.h"
 #include "support/flag_names.h"
 #include "support/status.h"
+#include "tools/validation/rows/step_setup.h"
 #include "tools/validation/software_stack.h"
-#include "tools/validation/step_setup.h"
 #include "transforms/plan/axis.h"
 
 namespace orrery::tools {

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tools/validation/fitted_figures.h"
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/step_errors.h"
 #include "transforms/stages/pipeline.h"
 

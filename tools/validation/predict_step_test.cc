@@ -5,9 +5,9 @@
 #include <string>
 
 #include "search/evaluate.h"
-#include "tools/validation/measured_row_test_util.h"
+#include "tools/validation/rows/measured_row_test_util.h"
+#include "tools/validation/rows/step_setup.h"
 #include "tools/validation/software_stack.h"
-#include "tools/validation/step_setup.h"
 
 namespace orrery::tools {
 namespace predict_step_test_cc {

@@ -19,7 +19,7 @@
 #include "tools/measurements.h"
 #include "tools/validation/expert_layer.h"
 #include "tools/validation/kernel_points.h"
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/stack_file.h"
 
 namespace orrery::tools {

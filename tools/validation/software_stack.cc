@@ -59,7 +59,7 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
                      .recomputes_whole = stack.recomputes_whole,
                      .waits_for_tensor_parallel = stack.waits_for_tensor_parallel,
                      .waits_for_sends = stack.waits_for_sends,
-                                    .overlaps_experts = stack.overlaps_experts,
+                     .overlaps_experts = stack.overlaps_experts,
                      .scatters_sends = stack.scatters_sends,
                      .reduces_after_backward = stack.reduces_after_backward,
                      .copies_gathers = stack.copies_gathers,

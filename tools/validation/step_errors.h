@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/step_features.h"
 
 // How far predictions are from measurements.

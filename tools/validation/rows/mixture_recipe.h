@@ -2,7 +2,7 @@
 #define ORRERY_TOOLS_VALIDATION_ROWS_MIXTURE_RECIPE_H_
 
 #include "absl/strings/string_view.h"
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 
 namespace orrery::tools {
 

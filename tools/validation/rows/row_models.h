@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 
 // Models of rows whose layers are of several kinds, so that a few numbers do not say them: they go
 // by a preset of the library (ir/models/presets.def).

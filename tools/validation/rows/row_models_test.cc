@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "tools/validation/measured_row_test_util.h"
-#include "tools/validation/step_setup.h"
+#include "tools/validation/rows/measured_row_test_util.h"
+#include "tools/validation/rows/step_setup.h"
 
 // Models of rows other than Megatron's and Llama's, which step_setup_test.cc has.
 

@@ -2,7 +2,7 @@
 #define ORRERY_TOOLS_VALIDATION_ROWS_ROW_RECOMPUTE_H_
 
 #include "absl/status/status.h"
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "transforms/plan/parallel_plan.h"
 
 // What a published row says of recomputation.

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "transforms/plan/parallel_plan.h"
 
 // How the layers of a published row lie in its pipeline.

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tools/validation/measured_row_test_util.h"
-#include "tools/validation/step_setup.h"
+#include "tools/validation/rows/measured_row_test_util.h"
+#include "tools/validation/rows/step_setup.h"
 
 namespace orrery::tools {
 namespace row_stages_test_cc {

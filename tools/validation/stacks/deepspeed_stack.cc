@@ -8,11 +8,11 @@
 //
 // Bytes that kernels move besides what ops must: the bf16 optimizer's sum in fp32 is 12 a gradient
 // of each microbatch (update_hp_grads: a copy, 2 + 4, and the sum, 12, where the op has 6); with
-// fp16 autograd adds in 16 bits, which are the op's 6. Updates of bf16: norm (4), clipping (8), Adam
-// and the copy (34, where the op has 30), zeroing (4); of fp16: a flat copy (4) and one in fp32 (6),
-// whether they overflow (2), the norm (2), unscaling and clipping (8), Adam and the copy (34). The
-// loss is Megatron's, and its fused attention FlashAttention 1. A rank computes nothing while its
-// tensor-parallel group communicates: Megatron's code of before December 2021.
+// fp16 autograd adds in 16 bits, which are the op's 6. Updates of bf16: norm (4), clipping (8),
+// Adam and the copy (34, where the op has 30), zeroing (4); of fp16: a flat copy (4) and one in
+// fp32 (6), whether they overflow (2), the norm (2), unscaling and clipping (8), Adam and the copy
+// (34). The loss is Megatron's, and its fused attention FlashAttention 1. A rank computes nothing
+// while its tensor-parallel group communicates: Megatron's code of before December 2021.
 //
 // The host waits for kernels before it launches others: BLOOM's scripts set CUDA_LAUNCH_BLOCKING=1
 // (bigscience, train/tr11-176B-ml/tr11-176B-ml.slurm). What a launch takes then is fitted on the

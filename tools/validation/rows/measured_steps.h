@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_VALIDATION_MEASURED_STEPS_H_
-#define ORRERY_TOOLS_VALIDATION_MEASURED_STEPS_H_
+#ifndef ORRERY_TOOLS_VALIDATION_ROWS_MEASURED_STEPS_H_
+#define ORRERY_TOOLS_VALIDATION_ROWS_MEASURED_STEPS_H_
 
 #include <cstdint>
 #include <optional>
@@ -86,4 +86,4 @@ absl::StatusOr<std::vector<MeasuredStep>> ReadMeasuredSteps(const std::string& p
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_VALIDATION_MEASURED_STEPS_H_
+#endif  // ORRERY_TOOLS_VALIDATION_ROWS_MEASURED_STEPS_H_

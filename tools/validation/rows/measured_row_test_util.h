@@ -1,9 +1,9 @@
-#ifndef ORRERY_TOOLS_VALIDATION_MEASURED_ROW_TEST_UTIL_H_
-#define ORRERY_TOOLS_VALIDATION_MEASURED_ROW_TEST_UTIL_H_
+#ifndef ORRERY_TOOLS_VALIDATION_ROWS_MEASURED_ROW_TEST_UTIL_H_
+#define ORRERY_TOOLS_VALIDATION_ROWS_MEASURED_ROW_TEST_UTIL_H_
 
 #include <string>
 
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 
 namespace orrery::tools {
 
@@ -23,4 +23,4 @@ inline MeasuredStep MeasuredRow(const std::string& source = "paper") {
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_VALIDATION_MEASURED_ROW_TEST_UTIL_H_
+#endif  // ORRERY_TOOLS_VALIDATION_ROWS_MEASURED_ROW_TEST_UTIL_H_

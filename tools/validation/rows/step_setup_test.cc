@@ -1,4 +1,4 @@
-#include "tools/validation/step_setup.h"
+#include "tools/validation/rows/step_setup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tools/validation/measured_row_test_util.h"
+#include "tools/validation/rows/measured_row_test_util.h"
 #include "transforms/plan/plan_text.h"
 
 // What becomes of each thing that a row says; tests/validation has whole rows.

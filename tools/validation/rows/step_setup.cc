@@ -1,4 +1,4 @@
-#include "tools/validation/step_setup.h"
+#include "tools/validation/rows/step_setup.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,9 +1,9 @@
-#ifndef ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
-#define ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
+#ifndef ORRERY_TOOLS_VALIDATION_ROWS_STEP_SETUP_H_
+#define ORRERY_TOOLS_VALIDATION_ROWS_STEP_SETUP_H_
 
 #include "absl/status/statusor.h"
 #include "tools/flags.h"
-#include "tools/validation/measured_steps.h"
+#include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/rows/mixture_recipe.h"
 #include "transforms/plan/parallel_plan.h"
 
@@ -26,4 +26,4 @@ absl::StatusOr<StepSetup> SetupOf(const MeasuredStep& step);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_VALIDATION_STEP_SETUP_H_
+#endif  // ORRERY_TOOLS_VALIDATION_ROWS_STEP_SETUP_H_
