@@ -37,8 +37,11 @@ KernelCosts::Cost KernelCosts::Of(OpId op) {
   const Cost* const known = known_.Find(function_, op);
   if (known != nullptr) return *known;
   const cost_models::OpView view = View(op);
+  const bool waits =
+      function_.kind(op) == ir::OpKind::kDispatch && context_.phase == simulator::Phase::kForward;
+  const Duration wait = waits ? context_.kernels.experts : Duration(0);
   return known_.Put(function_, op,
-                    {.duration = context_.cost_model.Compute(view, *context_.device),
+                    {.duration = context_.cost_model.Compute(view, *context_.device) + wait,
                      .flops = cost_models::FlopsOf(view),
                      .bytes = cost_models::BytesMovedBy(view),
                      .launches = static_cast<double>(cost_models::LaunchesOf(view)),

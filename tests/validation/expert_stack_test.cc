@@ -67,6 +67,20 @@ TEST(ExpertStack, SendsTokensOnceToARankOrANode) {
             Played(once, Plan(), nodes, /*fold=*/false).report.step_time);
 }
 
+// Each forward of a layer of experts waits for the host once, but for graphs.
+TEST(ExpertStack, WaitsForTheHostInEachLayer) {
+  const StackKernels plain, waits = {.experts = Duration(2'000'000'000)};
+  const auto seconds = [](const StackKernels& kernels) {
+    return Played(kernels, Plan(2)).report.step_time.seconds();
+  };
+  EXPECT_NEAR(seconds(waits) - seconds(plain), 2 * 2 * 2e-3, 1e-5);  // microbatches, layers
+  lowering::LoweringOptions options;
+  ASSERT_TRUE(SetStack("nemo", {.dtype = ir::DType::kBF16}, options).ok());
+  EXPECT_GT(options.kernels.experts, Duration(0));
+  CaptureGraphs(options);
+  EXPECT_EQ(options.kernels.experts, Duration(0));
+}
+
 TEST(ExpertStack, RunsOtherMicrobatchesWhileTokensAreUnderWay) {
   const std::string fast = "uniform:8@200Gbps", slow = "uniform:8@10Gbps";
   const StackKernels plain, overlaps = {.overlaps_experts = true};

@@ -72,6 +72,7 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
                      .waits_for_kernels = stack.waits_for_kernels,
                      .collective = Duration::FromSeconds(stack.collective_us * 1e-6),
                      .prepare = Duration::FromSeconds(stack.prepare_us * 1e-6),
+                     .experts = Duration::FromSeconds(stack.experts_us * 1e-6),
                      .choice = {.attention = stack.attention,
                                 .experts = ExpertProductsOf(stack),
                                 .extra = software_stack_cc::TrafficOf(stack, use)}};
@@ -87,7 +88,7 @@ void SendTokensOnce(lowering::LoweringOptions& options) {
 
 void CaptureGraphs(lowering::LoweringOptions& options) {
   options.kernels.graphs = true;
-  options.kernels.launch = Duration(0);
+  options.kernels.launch = options.kernels.experts = Duration(0);
   options.kernels.choice.experts.call = Duration(0);
 }
 

@@ -58,6 +58,7 @@ struct SoftwareStack {
   bool cuda_graphs = false;        // StackKernels::graphs, and no launches of the host
   bool expert_kernels = false;  // a product of each expert is a kernel: ExpertProducts::kernel_each
   double expert_call_us = 0;    // of the host, such a kernel: ExpertProducts::call
+  double experts_us = 0;        // of the host, a layer of experts: StackKernels::experts
   cost_models::AttentionClass attention = cost_models::AttentionClass::kCudnn;  // of fused ones
   /// That kernels move besides what ops must, by the type of parameters.
   cost_models::ExtraTraffic fp16_traffic = {}, bf16_traffic = {};

@@ -37,6 +37,7 @@ extern constinit const SoftwareStack kMegatronCoreStack = {
     .collective_us = 70,
     .expert_kernels = true,
     .expert_call_us = kCublasCallUs,
+    .experts_us = kExpertsUs,
     .fp16_traffic = megatron_core_stack_cc::Traffic(kMegatronFp16Traffic),
     .bf16_traffic = megatron_core_stack_cc::Traffic(kMegatronBf16Traffic),
 };

@@ -38,6 +38,7 @@ extern constinit const SoftwareStack kNemoStack = {
     .bucket_parameters_a_rank = 1'000'000,
     .expert_kernels = true,
     .expert_call_us = kCublasCallUs,
+    .experts_us = kExpertsUs,
     .fp16_traffic = nemo_stack_cc::kNemoTraffic,
     .bf16_traffic = nemo_stack_cc::kNemoTraffic,
 };
