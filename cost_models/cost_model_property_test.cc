@@ -172,8 +172,8 @@ TEST(CostModelProperty, WiderElementsTakeNoLessTime) {
   Random random(2);
   const std::vector<Model> models = Models();
   for (const OpKind kind : Kernels()) {
-    // Where rows begin at multiples of 16 bytes: of cards whose products of 16 bits are twice as fast
-    // as those of fp32, what rows that do not leave of them is no more than fp32.
+    // Where rows begin at multiples of 16 bytes: of cards whose products of 16 bits are twice as
+    // fast as those of fp32, what rows that do not leave of them is no more than fp32.
     const Shape shape = Aligned(random.NewShape());
     const auto narrow = Sample(kind, shape, DType::kF16), wide = Sample(kind, shape, DType::kF32);
     if (narrow == nullptr || wide == nullptr) continue;

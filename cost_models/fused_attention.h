@@ -21,8 +21,8 @@ FusedAttention FusedAttentionOf(const OpView& op);
 /// The kernels of one in parts.
 AttentionInParts AttentionInPartsOf(const OpView& op);
 
-/// How many kernels the host launches for an op: those of attention in parts, or by the op's record;
-/// none for a view.
+/// How many kernels the host launches for an op: those of attention in parts, or by the op's
+/// record; none for a view.
 int LaunchesOf(const OpView& op);
 
 }  // namespace orrery::cost_models

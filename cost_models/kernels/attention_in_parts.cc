@@ -35,7 +35,8 @@ bool FusesSoftmax(const AttentionInParts& a) {
 // Forward: to fp32, scale, mask, softmax, to 16 bits; backward the same the other way round, where
 // softmax reads its result besides. The mask has a byte.
 double UnfusedBytesAScore(bool backward, double size) {
-  const double casts = size < 4 ? 2 * (size + 4) : 0, scale = 8, mask = 9, softmax = backward ? 12 : 8;
+  const double casts = size < 4 ? 2 * (size + 4) : 0, scale = 8, mask = 9,
+               softmax = backward ? 12 : 8;
   return casts + scale + mask + softmax;
 }
 
@@ -43,7 +44,8 @@ double UnfusedBytesAScore(bool backward, double size) {
 // has left.
 double BytesAScore(const AttentionInParts& a, double size) {
   const double fused = a.backward ? 2 * a.visible * size + size : a.visible * size + size;
-  return (FusesSoftmax(a) ? fused : UnfusedBytesAScore(a.backward, size)) + (a.dropout ? 2 * size + 1 : 0);
+  return (FusesSoftmax(a) ? fused : UnfusedBytesAScore(a.backward, size)) +
+         (a.dropout ? 2 * size + 1 : 0);
 }
 
 }  // namespace

@@ -133,9 +133,8 @@ std::vector<cluster::DeviceId> StageMaker::FirstGroup(int32_t s, const ir::AxisL
 int64_t StageMaker::PlacesOf(int32_t s, const ir::AxisList& axes) {
   const std::vector<cluster::DeviceId> devices = FirstGroup(s, axes);
   if (devices.size() < 2) return 1;
-  const cost_models::CollectiveCall call =
-      cost_models::MakeCall({.kind = cost_models::CollectiveKind::kAllToAll, .group = devices},
-                            input_.cluster.topology);
+  const cost_models::CollectiveCall call = cost_models::MakeCall(
+      {.kind = cost_models::CollectiveKind::kAllToAll, .group = devices}, input_.cluster.topology);
   return call.ranks_a_node == call.ranks ? call.ranks : call.ranks / call.ranks_a_node;
 }
 
