@@ -25,7 +25,6 @@ namespace measured_kernels_test_cc {
 namespace {
 
 using ir::DType;
-using ir::OpKind;
 using testing::HasSubstr;
 
 cluster::Device DeviceOf(absl::string_view name) { return *cluster::FindDevice(name); }

@@ -27,6 +27,12 @@ constexpr char kHybrid[] =
     "hybrid:pattern=M*-E,hidden=8,heads=2,kv_heads=1,seq=6,vocab=10,ffn=12,mamba_heads=4,mamba_dim="
     "2,"
     "groups=2,state=3,chunk=4,experts=4,topk=2,expert_ffn=4,shared_ffn=6,latent=4";
+constexpr char kMamba[] =
+    "hybrid:pattern=M,hidden=8,heads=2,seq=6,vocab=10,mamba_dim=2,groups=2,state=2,experts=4,"
+    "expert_ffn=4,predicted=2";
+constexpr char kMambaOfExperts[] =
+    "hybrid:pattern=ME,hidden=8,seq=6,vocab=10,mamba_dim=2,groups=2,state=2,mlp=swiglu,ffn=8,"
+    "experts=4";
 const std::string kSmall[] = {
     "gpt:layers=2,hidden=8,heads=2,seq=6,vocab=10",
     "gpt:layers=2,hidden=8,heads=2,seq=6,vocab=10,dropout=0.1,flash=1",
@@ -35,10 +41,8 @@ const std::string kSmall[] = {
     "gpt:layers=1,hidden=8,heads=2,seq=6,vocab=10,experts=4,topk=1,capacity_factor=1.5",
     kDeepseek,
     kHybrid,
-    "hybrid:pattern=M,hidden=8,heads=2,seq=6,vocab=10,mamba_dim=2,groups=2,state=2,experts=4,"
-    "expert_ffn=4,predicted=2",
-    "hybrid:pattern=ME,hidden=8,seq=6,vocab=10,mamba_dim=2,groups=2,state=2,mlp=swiglu,ffn=8,"
-    "experts=4",
+    kMamba,
+    kMambaOfExperts,
     "bert:layers=2,hidden=8,heads=2,seq=6,vocab=10,dropout=0.1",
     "bert:layers=1,hidden=8,heads=2,seq=6,vocab=10,head=words",
     "resnet:depth=18,width=2,image=32,classes=4",

@@ -69,8 +69,8 @@ class Chain {
     for (int32_t v = 0; v < made_.size(); ++v) {
       const int32_t made = made_[ValueId(v)], last = last_[ValueId(v)];
       if (from_data_[ValueId(v)] == 0 || last <= made || last - made > longest) continue;
-      ++crossing[static_cast<size_t>(made + 1)];
-      --crossing[static_cast<size_t>(last + 1)];
+      ++crossing[static_cast<size_t>(made) + 1];
+      --crossing[static_cast<size_t>(last) + 1];
     }
     for (size_t i = 1; i < crossing.size(); ++i) crossing[i] += crossing[i - 1];
     return crossing;
