@@ -40,8 +40,8 @@ struct Cluster {
   void AddDevices(const Device& added, int32_t count);
 };
 
-/// A cluster that one can buy, but for its number of nodes. One row of a table, with so many
-/// fields: its columns.
+/// A cluster that one can buy, but for its number of nodes. One row of a table, thus
+/// so many fields.
 struct ClusterPreset {
   absl::string_view name;    // "dgx-a100"
   absl::string_view device;  // as FindDevice knows it
