@@ -26,10 +26,17 @@ Duration MemoryTime(Bytes bytes, const cluster::Device& device, double share) {
       (static_cast<double>(device.memory_bandwidth.bytes_per_second()) * share));
 }
 
-// Whether it takes rows to where experts have them, or back.
-bool SortsRows(const OpView& op) {
-  return op.kind == ir::OpKind::kDispatch || op.kind == ir::OpKind::kCombine ||
-         op.kind == ir::OpKind::kCombineGrad;
+// The share of the peak of memory that kernels of an op reach; `in_order`, of those that read and
+// write one element behind the other.
+double MemoryShare(const ir::OpInfo& info, const KernelRates& rates, double in_order) {
+  switch (info.access) {
+    case ir::MemoryAccess::kSorting:
+      return rates.gather;
+    case ir::MemoryAccess::kAlongSequence:
+      return rates.scan;
+    default:
+      return in_order;
+  }
 }
 
 // A kernel begins when the one before has ended, and no sooner than the host can launch it.
@@ -88,10 +95,9 @@ class Kernels final : public OverLinks {
     if (IsAttentionInParts(op)) {
       return PriceAttentionInParts(AttentionInPartsOf(op), device, device.rates);
     }
-    if (IsAlongSequence(op)) return AlongSequence(op, device);
-    if (info.matrix_product) return OtherProduct(op, device);
+    if (info.matrix_product) return OtherProduct(op, info, device);
     return Moving(FlopsOf(op), BytesOf(op, device), device,
-                  SortsRows(op) ? device.rates.gather : device.rates.half.memory);
+                  MemoryShare(info, device.rates, device.rates.half.memory));
   }
 
   // See KernelRates::copies_both_ways. Copies with a scale a block are always made in both orders,
@@ -126,27 +132,14 @@ class Kernels final : public OverLinks {
     return sum;
   }
 
-  static Duration OtherProduct(const OpView& op, const cluster::Device& device) {
+  static Duration OtherProduct(const OpView& op, const ir::OpInfo& info,
+                               const cluster::Device& device) {
     const KernelRates& rates = device.rates;
     const ir::DType dtype = op.operands[0]->dtype;
     const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
     const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
-    return std::max(products,
-                    MemoryTime(BytesMovedBy(op), device, ProductRatesOf(rates, dtype).memory));
-  }
-
-  static bool IsAlongSequence(const OpView& op) {
-    return op.kind == ir::OpKind::kCausalConv || op.kind == ir::OpKind::kCausalConvGrad ||
-           op.kind == ir::OpKind::kSelectiveScan || op.kind == ir::OpKind::kSelectiveScanGrad;
-  }
-
-  // Kernels of a few flops a byte, which hand on states and scores by way of memory.
-  static Duration AlongSequence(const OpView& op, const cluster::Device& device) {
-    const auto peak = static_cast<double>(device.memory_bandwidth.bytes_per_second());
-    const Duration memory = Duration::FromSeconds(static_cast<double>(BytesMovedBy(op).count()) /
-                                                  (peak * device.rates.scan));
-    if (!ir::GetOpInfo(op.kind).matrix_product) return memory;
-    return std::max(memory, OtherProduct(op, device));
+    const double share = MemoryShare(info, rates, ProductRatesOf(rates, dtype).memory);
+    return std::max(products, MemoryTime(BytesMovedBy(op), device, share));
   }
 
   static Duration Moving(Flops flops, Bytes bytes, const cluster::Device& device, double share) {

@@ -93,6 +93,13 @@ struct ProductShape {
 /// Those that an op runs one after another, a kernel each.
 using ProductShapes = absl::InlinedVector<ProductShape, 2>;
 
+/// How kernels go over memory, which decides what of its peak they reach.
+enum class MemoryAccess : uint8_t {
+  kInOrder,        // as most
+  kSorting,        // rows to other places
+  kAlongSequence,  // one kernel hands on to the next what it has of the positions before
+};
+
 /// The one record of an op kind: what it is called, computes, costs, and how it may be split; it
 /// fills in what it needs of so many fields.
 struct OpInfo {
@@ -147,6 +154,7 @@ struct OpInfo {
   bool seeds_backward = false;
   /// Kernels that carry it out, one after another.
   int kernels = 1;
+  MemoryAccess access = MemoryAccess::kInOrder;
   /// Runs on the matrix units where the device has them for the type of its first operand.
   bool matrix_product = false;
 };

@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
+#include "ir/models/transformer_keys.h"
 #include "ir/op_kind.h"
 
 // Encoder-only transformers: BERT (Devlin et al. 2018). Norms after attention and feed-forward, all
@@ -12,11 +13,8 @@ namespace {
 
 constexpr ModelKey kKeys[] = {
     {.name = "layers", .fallback = "12", .summary = "blocks", .max = 100'000},
-    {.name = "hidden",
-     .fallback = "768",
-     .summary = "width of the residual stream",
-     .max = 1 << 20},
-    {.name = "heads", .fallback = "12", .summary = "attention heads", .max = 1 << 14},
+    kHiddenKey,
+    kHeadsKey,
     {.name = "seq", .fallback = "512", .summary = "tokens a sample", .max = 1 << 24},
     {.name = "vocab", .fallback = "30522", .summary = "words there are", .max = 1 << 24},
     {.name = "ffn",
@@ -28,22 +26,9 @@ constexpr ModelKey kKeys[] = {
      .summary = "pooled and classified, or words for all tokens with the matrix of the embedding",
      .choices = "classify|words"},
     {.name = "classes", .fallback = "2", .summary = "of samples", .max = 1 << 24},
-    {.name = "flash",
-     .fallback = "0",
-     .summary = "attention keeps sums in place of probabilities",
-     .choices = "0|1"},
-    {.name = "dropout",
-     .fallback = "0",
-     .summary = "ratio of residual dropout",
-     .min = 0,
-     .max = 0.99,
-     .real = true},
-    {.name = "attention_dropout",
-     .fallback = "",
-     .summary = "of attention's probabilities [dropout]",
-     .min = 0,
-     .max = 0.99,
-     .real = true},
+    kFlashKey,
+    kDropoutKey,
+    kAttentionDropoutKey,
 };
 
 struct Shape {

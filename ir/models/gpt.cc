@@ -2,7 +2,9 @@
 #include "ir/models/feed_forward.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
+#include "ir/models/transformer_keys.h"
 #include "ir/op_kind.h"
+#include "support/status.h"
 
 // Decoder-only transformers. By default GPT-2 (Radford et al. 2019) and GPT-3 (Brown et al. 2020):
 // norm before attention and before the feed-forward, learned positions, biases. With mlp=swiglu
@@ -16,17 +18,11 @@ namespace {
 
 constexpr ModelKey kKeys[] = {
     {.name = "layers", .fallback = "12", .summary = "blocks", .max = 100'000},
-    {.name = "hidden",
-     .fallback = "768",
-     .summary = "width of the residual stream",
-     .max = 1 << 20},
-    {.name = "heads", .fallback = "12", .summary = "attention heads", .max = 1 << 14},
-    {.name = "seq", .fallback = "1024", .summary = "tokens a sample", .max = 1 << 24},
-    {.name = "vocab", .fallback = "50257", .summary = "tokens there are", .max = 1 << 24},
-    {.name = "kv_heads",
-     .fallback = "",
-     .summary = "heads of keys and values [heads]",
-     .max = 1 << 14},
+    kHiddenKey,
+    kHeadsKey,
+    kSeqKey,
+    kVocabKey,
+    kKvHeadsKey,
     {.name = "head_dim",
      .fallback = "",
      .summary = "width of a head [hidden / heads]",
@@ -56,34 +52,17 @@ constexpr ModelKey kKeys[] = {
      .fallback = "",
      .summary = "one product that is split, or three side by side [separate]",
      .choices = "packed|separate"},
-    {.name = "flash",
-     .fallback = "0",
-     .summary = "attention keeps sums in place of probabilities",
-     .choices = "0|1"},
-    {.name = "dropout",
-     .fallback = "0",
-     .summary = "ratio of residual dropout",
-     .min = 0,
-     .max = 0.99,
-     .real = true},
-    {.name = "attention_dropout",
-     .fallback = "",
-     .summary = "of attention's probabilities [dropout]",
-     .min = 0,
-     .max = 0.99,
-     .real = true},
+    kFlashKey,
+    kDropoutKey,
+    kAttentionDropoutKey,
     {.name = "experts",
      .fallback = "0",
      .summary = "of each block; 0: a plain feed-forward",
      .min = 0,
      .max = 1 << 12},
-    {.name = "topk", .fallback = "2", .summary = "experts a token goes to", .max = 1 << 12},
-    {.name = "expert_ffn", .fallback = "", .summary = "width of an expert [ffn]", .max = 1 << 24},
-    {.name = "shared_ffn",
-     .fallback = "0",
-     .summary = "width of the experts that all tokens go to, together; 0: none",
-     .min = 0,
-     .max = 1 << 24},
+    kTopkKey,
+    kExpertFfnKey,
+    kSharedFfnKey,
     {.name = "dense_layers",
      .fallback = "0",
      .summary = "first blocks with a plain feed-forward in place of experts",
@@ -113,12 +92,7 @@ constexpr ModelKey kKeys[] = {
      .max = 1 << 20},
     {.name = "lora", .fallback = "0", .summary = "rank of adapters", .min = 0, .max = 1 << 16},
     {.name = "lora_targets", .fallback = "all", .summary = "what has them", .choices = "all|qkv"},
-    {.name = "capacity_factor",
-     .fallback = "1",
-     .summary = "slots of the experts over the tokens that go to them",
-     .min = 0.01,
-     .max = 1000,
-     .real = true},
+    kCapacityFactorKey,
 };
 
 // So many fields: a key each.
@@ -170,14 +144,7 @@ Shape ShapeOf(const ModelValues& values) {
 }
 
 absl::Status Check(const Shape& s, const ModelValues& values) {
-  if (!values.Has("head_dim") && s.hidden % s.heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "hidden is ", s.hidden, "; wanted a multiple of ", s.heads, " heads, or try head_dim"));
-  }
-  if (s.heads % s.kv_heads != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("heads is ", s.heads, "; wanted a multiple of ", s.kv_heads, " kv_heads"));
-  }
+  ORRERY_RETURN_IF_ERROR(CheckHeads(values, s.hidden, s.heads, s.kv_heads));
   if (s.latent && (!s.rotary || s.packed || s.kv_heads != s.heads || s.rope_dim % 2 != 0)) {
     return absl::InvalidArgumentError(
         "attention=latent wants position=rotary, qkv=separate, as many kv_heads as heads and an "
@@ -193,11 +160,7 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
   if (s.adapters.rank > 0 && (s.bias || s.tied || !s.swiglu)) {
     return absl::InvalidArgumentError("lora wants mlp=swiglu; no bias or tied table");
   }
-  if (s.experts > 0 && s.topk > s.experts) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("topk is ", s.topk, "; wanted at most ", s.experts, " experts"));
-  }
-  return absl::OkStatus();
+  return s.experts > 0 ? CheckTopk(s.topk, s.experts) : absl::OkStatus();
 }
 
 class Gpt {
@@ -208,7 +171,7 @@ class Gpt {
     const ValueId ids = layers_.Ids("input_ids", {s_.batch, s_.seq});
     const ValueId labels = layers_.Ids("labels", {s_.batch, s_.seq});
     const ValueId table = layers_.Parameter("wte.weight", {s_.vocab, s_.hidden});
-    ValueId x = layers_.Op(OpKind::kGather, {table, ids}, "wte", {{"axis", int64_t{0}}});
+    ValueId x = layers_.Rows(table, ids, "wte");
     if (s_.learned) {
       const ValueId positions = layers_.Parameter("wpe.weight", {s_.seq, s_.hidden});
       x = layers_.Op(OpKind::kAdd, {x, positions}, "wpe");
@@ -221,9 +184,8 @@ class Gpt {
     x = layers_.Dropout(x, s_.dropout, "drop");
     for (int64_t i = 0; i < s_.layers; ++i) x = Block(x, i);
     x = layers_.Norm(x, s_.rms, s_.bias, "ln_f");
-    const ValueId logits =
-        s_.tied ? layers_.Op(OpKind::kMatMul, {x, table}, "lm_head", {{"transpose_w", int64_t{1}}})
-                : layers_.Linear(x, s_.vocab, {.bias = false}, "lm_head");
+    const ValueId logits = s_.tied ? layers_.ByRows(x, table, "lm_head")
+                                   : layers_.Linear(x, s_.vocab, {.bias = false}, "lm_head");
     return layers_.FinishWithCrossEntropy(logits, labels);
   }
 

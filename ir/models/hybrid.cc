@@ -6,7 +6,9 @@
 #include "ir/models/feed_forward.h"
 #include "ir/models/layers.h"
 #include "ir/models/model.h"
+#include "ir/models/transformer_keys.h"
 #include "ir/op_kind.h"
+#include "support/status.h"
 
 // Decoders whose layers are of several kinds, one after the other as a word says: Mamba-2 (Dao & Gu
 // 2024), attention, feed-forwards and experts, each behind a norm of its own and added to the
@@ -21,12 +23,9 @@ constexpr ModelKey kKeys[] = {
      .fallback = "M-M-M*-M-M-M*-",
      .summary = "layers, a letter each: M Mamba-2, * attention, - feed-forward, E experts",
      .letters = "M*-E"},
-    {.name = "hidden",
-     .fallback = "768",
-     .summary = "width of the residual stream",
-     .max = 1 << 20},
-    {.name = "seq", .fallback = "1024", .summary = "tokens a sample", .max = 1 << 24},
-    {.name = "vocab", .fallback = "50257", .summary = "tokens there are", .max = 1 << 24},
+    kHiddenKey,
+    kSeqKey,
+    kVocabKey,
     {.name = "mamba_heads",
      .fallback = "",
      .summary = "heads of a Mamba-2 layer [2 hidden / mamba_dim]",
@@ -42,19 +41,13 @@ constexpr ModelKey kKeys[] = {
      .fallback = "128",
      .summary = "positions of a chunk of the scan",
      .max = 1 << 16},
-    {.name = "heads", .fallback = "12", .summary = "attention heads", .max = 1 << 14},
-    {.name = "kv_heads",
-     .fallback = "",
-     .summary = "heads of keys and values [heads]",
-     .max = 1 << 14},
+    kHeadsKey,
+    kKvHeadsKey,
     {.name = "head_dim",
      .fallback = "",
      .summary = "width of a head of attention [hidden / heads]",
      .max = 1 << 20},
-    {.name = "flash",
-     .fallback = "0",
-     .summary = "attention keeps sums in place of probabilities",
-     .choices = "0|1"},
+    kFlashKey,
     {.name = "ffn",
      .fallback = "",
      .summary = "width of a feed-forward [4 hidden]",
@@ -68,13 +61,9 @@ constexpr ModelKey kKeys[] = {
      .summary = "whether the head is the embedding",
      .choices = "0|1"},
     {.name = "experts", .fallback = "8", .summary = "of each E", .max = 1 << 12},
-    {.name = "topk", .fallback = "2", .summary = "experts a token goes to", .max = 1 << 12},
-    {.name = "expert_ffn", .fallback = "", .summary = "width of an expert [ffn]", .max = 1 << 24},
-    {.name = "shared_ffn",
-     .fallback = "0",
-     .summary = "width of the experts that all tokens go to, together; 0: none",
-     .min = 0,
-     .max = 1 << 24},
+    kTopkKey,
+    kExpertFfnKey,
+    kSharedFfnKey,
     {.name = "latent",
      .fallback = "0",
      .summary = "width of what goes to experts; 0: hidden",
@@ -89,12 +78,7 @@ constexpr ModelKey kKeys[] = {
      .fallback = "*E",
      .summary = "layers that predict each of them",
      .letters = "M*-E"},
-    {.name = "capacity_factor",
-     .fallback = "1",
-     .summary = "slots of the experts over the tokens that go to them",
-     .min = 0.01,
-     .max = 1000,
-     .real = true},
+    kCapacityFactorKey,
 };
 
 // So many fields: a key each.
@@ -146,19 +130,10 @@ absl::Status Check(const Shape& s, const ModelValues& values) {
     return absl::InvalidArgumentError(absl::StrCat("mamba_heads is ", s.mamba_heads,
                                                    "; wanted a multiple of ", s.groups, " groups"));
   }
-  if (has('*') && !values.Has("head_dim") && s.hidden % s.heads != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "hidden is ", s.hidden, "; wanted a multiple of ", s.heads, " heads, or try head_dim"));
+  if (has('*')) {
+    ORRERY_RETURN_IF_ERROR(CheckHeads(values, s.hidden, s.heads, s.kv_heads));
   }
-  if (has('*') && s.heads % s.kv_heads != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("heads is ", s.heads, "; wanted a multiple of ", s.kv_heads, " kv_heads"));
-  }
-  if (has('E') && s.experts.topk > s.experts.experts) {
-    return absl::InvalidArgumentError(absl::StrCat("topk is ", s.experts.topk, "; wanted at most ",
-                                                   s.experts.experts, " experts"));
-  }
-  return absl::OkStatus();
+  return has('E') ? CheckTopk(s.experts.topk, s.experts.experts) : absl::OkStatus();
 }
 
 class Hybrid {
@@ -171,13 +146,12 @@ class Hybrid {
     const ValueId ids = layers_.Ids("input_ids", {s_.batch, s_.seq});
     const ValueId labels = layers_.Ids("labels", {s_.batch, s_.seq});
     table_ = layers_.Parameter("wte.weight", {s_.vocab, s_.hidden});
-    ValueId x = Stream(Embedded(ids, "wte"), s_.pattern, "h.");
+    ValueId x = Stream(layers_.Rows(table_, ids, "wte"), s_.pattern, "h.");
     std::vector<Prediction> predictions = {{layers_.Norm(x, true, false, "ln_f"), labels, ""}};
     for (int64_t i = 0; i < s_.predicted; ++i) predictions.push_back(Further(x, i));
     if (!s_.tied) head_ = layers_.Parameter("lm_head.weight", {s_.hidden, s_.vocab});
     for (const Prediction& p : predictions) {
-      const ValueId logits = s_.tied ? layers_.Op(OpKind::kMatMul, {p.x, table_},
-                                                  "lm_head" + p.name, {{"transpose_w", int64_t{1}}})
+      const ValueId logits = s_.tied ? layers_.ByRows(p.x, table_, "lm_head" + p.name)
                                      : layers_.builder().MatMul(p.x, head_, "lm_head" + p.name);
       layers_.ReturnCrossEntropy(logits, p.labels, "loss" + p.name);
     }
@@ -190,10 +164,6 @@ class Hybrid {
     ValueId x, labels;
     std::string name;
   };
-
-  ValueId Embedded(ValueId ids, const std::string& name) {
-    return layers_.Op(OpKind::kGather, {table_, ids}, name, {{"axis", int64_t{0}}});
-  }
 
   // x through the layers of a pattern, called "prefix" + 0, 1, ….
   ValueId Stream(ValueId x, const std::string& pattern, const std::string& prefix) {
@@ -211,7 +181,8 @@ class Hybrid {
     const std::string name = absl::StrCat("mtp.", i, "."), suffix = absl::StrCat(".", i + 1);
     const ValueId ids = layers_.Ids("input_ids" + suffix, {s_.batch, s_.seq});
     const ValueId labels = layers_.Ids("labels" + suffix, {s_.batch, s_.seq});
-    const ValueId token = layers_.Norm(Embedded(ids, "wte" + suffix), true, false, name + "ln_e");
+    const ValueId token =
+        layers_.Norm(layers_.Rows(table_, ids, "wte" + suffix), true, false, name + "ln_e");
     x = layers_.Norm(x, true, false, name + "ln_h");
     x = layers_.Op(OpKind::kConcat, {token, x}, name + "joined", {{"axis", int64_t{2}}});
     x = layers_.Linear(x, s_.hidden, {.bias = false}, name + "in");

@@ -30,9 +30,16 @@ std::vector<ValueId> Layers::Ops(OpKind kind, std::initializer_list<ValueId> ope
   return results;
 }
 
-ValueId Layers::Embedding(ValueId ids, int64_t rows, int64_t width, const std::string& name) {
-  const ValueId table = Parameter(absl::StrCat(name, ".weight"), {rows, width});
+ValueId Layers::Rows(ValueId table, ValueId ids, const std::string& name) {
   return Op(OpKind::kGather, {table, ids}, name, {{"axis", int64_t{0}}});
+}
+
+ValueId Layers::ByRows(ValueId x, ValueId table, const std::string& name) {
+  return Op(OpKind::kMatMul, {x, table}, name, {{"transpose_w", int64_t{1}}});
+}
+
+ValueId Layers::Embedding(ValueId ids, int64_t rows, int64_t width, const std::string& name) {
+  return Rows(Parameter(absl::StrCat(name, ".weight"), {rows, width}), ids, name);
 }
 
 bool Adapters::Adapt(absl::string_view name) const {

@@ -66,6 +66,9 @@ class Layers {
     if (value.valid()) builder_.function().SetName(value, name);
   }
 
+  /// Rows of a table [rows,width]; and x [batch,seq,width] by each of its rows.
+  ValueId Rows(ValueId table, ValueId ids, const std::string& name);
+  ValueId ByRows(ValueId x, ValueId table, const std::string& name);
   /// Rows of "name.weight" [rows,width].
   ValueId Embedding(ValueId ids, int64_t rows, int64_t width, const std::string& name);
   /// What a linear layer does besides the product.

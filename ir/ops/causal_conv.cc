@@ -174,6 +174,7 @@ extern const OpInfo kCausalConvOp = {
     .sharding = causal_conv_cc::ConvSharding,
     .evaluate = causal_conv_cc::EvaluateConv,
     .gradient = causal_conv_cc::ConvGradient,
+    .access = MemoryAccess::kAlongSequence,
 };
 
 extern const OpInfo kCausalConvGradOp = {
@@ -185,6 +186,7 @@ extern const OpInfo kCausalConvGradOp = {
     .flops = causal_conv_cc::ConvGradFlops,
     .sharding = causal_conv_cc::ConvGradSharding,
     .evaluate = causal_conv_cc::EvaluateConvGrad,
+    .access = MemoryAccess::kAlongSequence,
 };
 
 }  // namespace orrery::ir

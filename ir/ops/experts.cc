@@ -312,6 +312,7 @@ extern const OpInfo kDispatchOp = {
     .evaluate = experts_cc::EvaluateDispatch,
     .gradient = experts_cc::DispatchGradient,
     .no_gradient = 0b10,
+    .access = MemoryAccess::kSorting,
 };
 
 extern const OpInfo kCombineOp = {
@@ -327,6 +328,7 @@ extern const OpInfo kCombineOp = {
     .evaluate = experts_cc::EvaluateCombine,
     .gradient = experts_cc::CombineGradient,
     .no_gradient = 0b10,
+    .access = MemoryAccess::kSorting,
 };
 
 extern const OpInfo kCombineGradOp = {
@@ -338,6 +340,7 @@ extern const OpInfo kCombineGradOp = {
     .flops = experts_cc::CombineGradFlops,
     .sharding = experts_cc::CombineGradSharding,
     .evaluate = experts_cc::EvaluateCombineGrad,
+    .access = MemoryAccess::kSorting,
 };
 
 }  // namespace orrery::ir

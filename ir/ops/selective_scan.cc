@@ -368,6 +368,7 @@ extern const OpInfo kSelectiveScanOp = {
     .evaluate = selective_scan_cc::EvaluateScan,
     .gradient = selective_scan_cc::ScanGradient,
     .kernels = selective_scan_cc::kForwardKernels,
+    .access = MemoryAccess::kAlongSequence,
     .matrix_product = true,
 };
 
@@ -383,6 +384,7 @@ extern const OpInfo kSelectiveScanGradOp = {
     .sharding = selective_scan_cc::ScanGradSharding,
     .evaluate = selective_scan_cc::EvaluateScanGrad,
     .kernels = selective_scan_cc::kBackwardKernels,
+    .access = MemoryAccess::kAlongSequence,
     .matrix_product = true,
 };
 

@@ -10,6 +10,7 @@
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "transforms/redistribution/emit.h"
+#include "transforms/stages/long_blocks.h"
 #include "transforms/stages/stage_cuts.h"
 
 namespace orrery::transforms {
@@ -23,9 +24,6 @@ using ir::OpKind;
 using ir::ValueId;
 
 constexpr int32_t kForever = std::numeric_limits<int32_t>::max();
-
-// Units of a block from which on they may be layers themselves.
-constexpr size_t kLongBlock = 6;
 
 // No elementwise op and no norm does so many flops for an element of its result.
 constexpr double kFlopsOfWork = 64;
@@ -291,7 +289,7 @@ class LayerFinder {
       kinds.insert(std::move(kind));
     }
     found_.resize(before);
-    return count >= kLongBlock && 2 * kinds.size() <= count;
+    return HasLayersInside(count, kinds.size());
   }
 
   // A layer from each cut point with work between it and the next one.

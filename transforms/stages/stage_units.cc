@@ -7,6 +7,7 @@
 
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "transforms/stages/long_blocks.h"
 
 namespace orrery::transforms {
 namespace stage_units_cc {
@@ -18,8 +19,6 @@ using ir::ValueId;
 
 // Parts of the longest period that is looked for.
 constexpr size_t kLongestPeriod = 64;
-// Parts of a block from which on they may be layers themselves.
-constexpr size_t kLongBlock = 6;
 // Blocks that make a repetition one that tells layers from the rest.
 constexpr size_t kManyBlocks = 3;
 
@@ -180,7 +179,7 @@ class Repetitions {
     }
     const auto first = kinds_.begin() + static_cast<std::ptrdiff_t>(run.begin);
     const std::set<int32_t> kinds(first, first + static_cast<std::ptrdiff_t>(run.period));
-    if (run.period < kLongBlock || 2 * kinds.size() > run.period) return run;
+    if (!HasLayersInside(run.period, kinds.size())) return run;
     size_t after = run.begin + run.parts();
     while (run.begin > begin && kinds.contains(kinds_[run.begin - 1])) --run.begin;
     while (after < end && kinds.contains(kinds_[after])) ++after;

@@ -189,9 +189,8 @@ void MarkCompared(std::vector<MeasuredStep>& steps) {
   for (MeasuredStep& step : steps) step.compared = compared.contains(step.id);
 }
 
-// BLOOM's sweep kept a width of 14,400, "the number of layers had to be tweaked to fit PP", and
-// rows print the size that came of it (bigscience, tr11-176B-ml/chronicles-prequel.md). The model
-// that it starts from has 96 heads.
+// The first part of BLOOM's sweep has one width, 14,400, and as many layers as its stages divide;
+// rows print the size that came of it. The model that it starts from has 96 heads.
 void SetLayersBySize(MeasuredStep& step) {
   MeasuredStep::Model& m = step.model;
   double billions = 0;
