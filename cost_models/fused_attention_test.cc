@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "cost_models/op_fixture_test_util.h"
 #include "ir/op_kind.h"
@@ -92,6 +93,23 @@ TEST(AttentionInParts, HasTheShapeOfItsOp) {
     EXPECT_TRUE(attention.dropout);
     EXPECT_EQ(attention.backward, view.kind == OpKind::kAttentionGrad);
   }
+}
+
+// The host launches products, softmax and dropout each; a fused one once, and a view never.
+TEST(AttentionInParts, IsAsManyLaunchesAsKernels) {
+  const ir::TensorType q = Half({1, 1024, 128});
+  const auto launches = [&](int64_t heads, int64_t flash) {
+    const OpFixture op(OpKind::kAttention, {q, q, q},
+                       {{"heads", heads}, {"flash", flash}, {"dropout", 0.1}});
+    EXPECT_TRUE(op.status().ok()) << op.status();
+    return LaunchesOf(op.view());
+  };
+  EXPECT_EQ(launches(4, 0), 4);
+  EXPECT_EQ(launches(2, 0), 8);  // softmax of two heads is five kernels
+  EXPECT_EQ(launches(4, 1), 1);
+  const OpFixture view(OpKind::kReshape, {q}, {{"shape", std::vector<int64_t>{1024, 128}}});
+  ASSERT_TRUE(view.status().ok()) << view.status();
+  EXPECT_EQ(LaunchesOf(view.view()), 0);
 }
 
 }  // namespace
