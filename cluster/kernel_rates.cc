@@ -12,28 +12,31 @@ constexpr Duration Nanoseconds(int64_t count) { return Duration(count * 1000); }
 
 // Products: TensorRT-LLM's layers in bursts, aiconfigurator@095f58a51. Clocks under load: of B200
 // and A100 PCIe TransformerEngine's products of training, SimuMax@4dcaae513; of A100 SXM and H100
-// the 241 and 636 TFLOP/s that runs of Megatron and NeMo imply, over 266 and 805 of these bursts.
+// the 241 and 644 TFLOP/s that runs of Megatron and NeMo imply, over 266 and 805 of these bursts: a
+// lone H100 that does nothing but products keeps 0.92 (data/measured/h100_kernels.csv).
 // Of products of 8 bits what NeMo's steps on H100 and its and MLPerf's on B200 and GB200 imply.
 // Fused attention: what more heads add to SimuMax's kernels of TransformerEngine on A100 PCIe and
 // B200, 198 and 1,260 TFLOP/s of causal flops forward, 164 and 1,075 backward. On H100 all classes
 // but the oldest are Shah et al. (2024), figures 5 and 6, which tests/data/attention_published.csv
-// has. FlashAttention 2 on A100: Dao (2023), 73 % of the peak forward and 63 % backward; 1: there,
-// 30 to 50 % and 25 to 35 %; its port to Triton: 1.3 to 2.5 times slower than 2, forward less than
-// backward. On H100 the two oldest are as much slower than 2 as on A100. Blackwell runs 2 by
-// Ampere's instructions, at as many flops a core as Hopper. Other products: literature, not
-// checked.
-// Products with a scale for each 128 elements: the same bursts. Kernels that sort rows by expert:
-// layers of experts of the same source (docs/kernels.md, layers of experts);
-// on B200 SimuMax's permutation of tokens, 0.50 of the peak, which those layers fit as well.
-// Attention of 8 bits: 1.31 and 1.26 times cuDNN's on H100 and B200, the median of 53 and 61
-// forward kernels of TensorRT-LLM with heads of 128 and 2,048 positions or more
-// (aiconfigurator@095f58a51).
+// has, and of cuDNN and FlashAttention 2 what data/measured has, together. FlashAttention 2 on
+// A100: Dao (2023), 73 % of the peak forward and 63 % backward; 1: there, 30 to 50 % and 25 to 35
+// %; its port to Triton: 1.3 to 2.5 times slower than 2, forward less than backward. On H100 the
+// two oldest are as much slower than 2 as on A100. Blackwell runs 2 by Ampere's instructions, at as
+// many flops a core as Hopper. Other products: literature, not checked. Products with a scale for
+// each 128 elements: the same bursts. Kernels that sort rows by expert: layers of experts of the
+// same source (docs/kernels.md, layers of experts); on B200 SimuMax's permutation of tokens, 0.50
+// of the peak, which those layers fit as well. Attention of 8 bits: 1.31 and 1.26 times cuDNN's on
+// H100 and B200, the median of 53 and 61 forward kernels of TensorRT-LLM with heads of 128 and
+// 2,048 positions or more (aiconfigurator@095f58a51).
 //
 // Unaligned: a step of GPT-2 with a vocabulary of 50,257 takes a quarter more than with 50,304
 // (Karpathy, nanoGPT, 2023), of which logits are a third; products of many matrices: what heads of
 // 108 and 150 add in BLOOM's sweep on A100 (attention in parts), 0.08 to 0.13 of its five steps.
 
-constexpr double kUnaligned = 0.5, kUnalignedBatch = 0.11;
+constexpr Unaligned kUnalignedOnAmpere = {.even = 0.5, .odd = 0.5, .batch = 0.11};
+// data/measured/h100_unaligned.csv: vocabularies of 50,257 to 50,264, heads of 100 to 152. Taken
+// for Blackwell, too.
+constexpr Unaligned kUnalignedOnHopper = {.even = 0.40, .odd = 0.20, .batch = 0.22};
 
 // Kernels of Mamba-2 (causal_conv1d, mamba_ssm's in Triton) in training of Nemotron 3 Nano by NeMo
 // AutoModel on 8 and on 6 H100: 71.5 and 256.3 ms a step, over the bytes of CausalConv,
@@ -41,17 +44,33 @@ constexpr double kUnaligned = 0.5, kUnalignedBatch = 0.11;
 // there, too.
 constexpr double kScan = 0.36;
 
+constexpr AttentionRates Flash1(double efficiency) {
+  return {.efficiency = efficiency,
+          .backward = 0.75,
+          .fill = 200,
+          .backward_fill = 200,
+          .width_power = 0,
+          .whole_heads = true};
+}
+
+constexpr AttentionRates Triton(double efficiency) {
+  return {.efficiency = efficiency,
+          .backward = 0.50,
+          .fill = 200,
+          .backward_fill = 200,
+          .width_power = 0};
+}
+
 constexpr ProductRates kProductsOfA100 = {.efficiency = 0.906,
                                           .memory = 0.812,
                                           .fill = 192,
                                           .wave_weight = 0.689,
                                           .tile_penalty = 0.283,
                                           .step = Nanoseconds(340),
-                                          .unaligned = kUnaligned,
-                                          .unaligned_batch = kUnalignedBatch};
+                                          .unaligned = kUnalignedOnAmpere};
 
 constexpr AttentionRates kFlash2OnA100 = {
-    .efficiency = 0.73, .backward = 0.86, .fill = 200, .width_power = 0.2};
+    .efficiency = 0.73, .backward = 0.86, .fill = 200, .backward_fill = 200, .width_power = 0.2};
 
 KernelRates RatesOfA100(double sustained, absl::string_view source) {
   return {.source = std::string(source),
@@ -66,17 +85,20 @@ KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .quarter = kProductsOfA100,
           .blocks = kProductsOfA100,
           .eighth = kProductsOfA100,
-          .attention =
-              {.cudnn = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3},
-               .flash3 = kFlash2OnA100,
-               .flash2 = kFlash2OnA100,
-               .flash1 = {.efficiency = 0.40,
-                          .backward = 0.75,
-                          .fill = 200,
-                          .width_power = 0,
-                          .whole_heads = true},
-               .triton = {.efficiency = 0.50, .backward = 0.50, .fill = 200, .width_power = 0},
-               .cudnn8 = {.efficiency = 0.64, .backward = 0.83, .fill = 100, .width_power = 0.3}},
+          .attention = {.cudnn = {.efficiency = 0.64,
+                                  .backward = 0.9,
+                                  .fill = 100,
+                                  .backward_fill = 200,
+                                  .width_power = 0.3},
+                        .flash3 = kFlash2OnA100,
+                        .flash2 = kFlash2OnA100,
+                        .flash1 = Flash1(0.40),
+                        .triton = Triton(0.50),
+                        .cudnn8 = {.efficiency = 0.64,
+                                   .backward = 0.9,
+                                   .fill = 100,
+                                   .backward_fill = 200,
+                                   .width_power = 0.3}},
           .copies_both_ways = false,
           .other_products = 0.40,
           .scan = kScan,
@@ -92,8 +114,7 @@ constexpr ProductRates kQuarterProductsOfH100 = {.efficiency = 0.787,
                                                  .wave_weight = 0.329,
                                                  .tile_penalty = 0.0135,
                                                  .step = Nanoseconds(79),
-                                                 .unaligned = kUnaligned,
-                                                 .unaligned_batch = kUnalignedBatch};
+                                                 .unaligned = kUnalignedOnHopper};
 
 KernelRates RatesOfH100(double sustained, absl::string_view source) {
   return {
@@ -111,8 +132,7 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
                .wave_weight = 0.189,
                .tile_penalty = 0.0259,
                .step = Nanoseconds(103),
-               .unaligned = kUnaligned,
-               .unaligned_batch = kUnalignedBatch},
+               .unaligned = kUnalignedOnHopper},
       .quarter = kQuarterProductsOfH100,
       .blocks = {.efficiency = 0.655,
                  .memory = 0.790,
@@ -120,20 +140,30 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
                  .wave_weight = 0.245,
                  .tile_penalty = 0.497,
                  .step = Nanoseconds(149),
-                 .unaligned = kUnaligned,
-                 .unaligned_batch = kUnalignedBatch},
+                 .unaligned = kUnalignedOnHopper},
       .eighth = kQuarterProductsOfH100,
-      .attention =
-          {.cudnn = {.efficiency = 0.62, .backward = 0.83, .fill = 200, .width_power = 0.5},
-           .flash3 = {.efficiency = 0.66, .backward = 0.86, .fill = 250, .width_power = 0.4},
-           .flash2 = {.efficiency = 0.375, .backward = 0.87, .fill = 230, .width_power = 0.2},
-           .flash1 = {.efficiency = 0.206,
-                      .backward = 0.75,
-                      .fill = 200,
-                      .width_power = 0,
-                      .whole_heads = true},
-           .triton = {.efficiency = 0.257, .backward = 0.50, .fill = 200, .width_power = 0},
-           .cudnn8 = {.efficiency = 0.81, .backward = 0.83, .fill = 200, .width_power = 0.5}},
+      .attention = {.cudnn = {.efficiency = 0.612,
+                              .backward = 0.92,
+                              .fill = 150,
+                              .backward_fill = 330,
+                              .width_power = 0.5},
+                    .flash3 = {.efficiency = 0.70,
+                               .backward = 0.87,
+                               .fill = 260,
+                               .backward_fill = 310,
+                               .width_power = 0.43},
+                    .flash2 = {.efficiency = 0.376,
+                               .backward = 0.87,
+                               .fill = 140,
+                               .backward_fill = 240,
+                               .width_power = 0.16},
+                    .flash1 = Flash1(0.206),
+                    .triton = Triton(0.257),
+                    .cudnn8 = {.efficiency = 0.81,
+                               .backward = 0.83,
+                               .fill = 200,
+                               .backward_fill = 200,
+                               .width_power = 0.5}},
       .copies_both_ways = true,
       .other_products = 0.65,
       .scan = kScan,
@@ -142,7 +172,7 @@ KernelRates RatesOfH100(double sustained, absl::string_view source) {
 }
 
 constexpr AttentionRates kFlash2OnB200 = {
-    .efficiency = 0.185, .backward = 0.87, .fill = 230, .width_power = 0.2};
+    .efficiency = 0.185, .backward = 0.87, .fill = 230, .backward_fill = 230, .width_power = 0.2};
 
 constexpr ProductRates kBlockProductsOfB200 = {.efficiency = 0.647,
                                                .memory = 0.568,
@@ -150,8 +180,7 @@ constexpr ProductRates kBlockProductsOfB200 = {.efficiency = 0.647,
                                                .wave_weight = 0.803,
                                                .tile_penalty = 0.0067,
                                                .step = Nanoseconds(130),
-                                               .unaligned = kUnaligned,
-                                               .unaligned_batch = kUnalignedBatch};
+                                               .unaligned = kUnalignedOnHopper};
 
 // Clocks of training, by how many bits products have.
 struct Clocks {
@@ -174,16 +203,14 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                .wave_weight = 0.283,
                .tile_penalty = 0.064,
                .step = Nanoseconds(77),
-               .unaligned = kUnaligned,
-               .unaligned_batch = kUnalignedBatch},
+               .unaligned = kUnalignedOnHopper},
       .quarter = {.efficiency = 0.726,
                   .memory = 0.692,
                   .fill = 225,
                   .wave_weight = 0.559,
                   .tile_penalty = 0.116,
                   .step = Nanoseconds(119),
-                  .unaligned = kUnaligned,
-                  .unaligned_batch = kUnalignedBatch},
+                  .unaligned = kUnalignedOnHopper},
       .blocks = kBlockProductsOfB200,
       .eighth = {.efficiency = 0.512,
                  .memory = 0.535,
@@ -191,19 +218,21 @@ KernelRates RatesOfB200(Clocks sustained, absl::string_view source) {
                  .wave_weight = 0.375,
                  .tile_penalty = 0.423,
                  .step = Nanoseconds(441),
-                 .unaligned = kUnaligned,
-                 .unaligned_batch = kUnalignedBatch},
-      .attention =
-          {.cudnn = {.efficiency = 0.56, .backward = 0.83, .fill = 200, .width_power = 0.5},
-           .flash3 = kFlash2OnB200,
-           .flash2 = kFlash2OnB200,
-           .flash1 = {.efficiency = 0.101,
-                      .backward = 0.75,
-                      .fill = 200,
-                      .width_power = 0,
-                      .whole_heads = true},
-           .triton = {.efficiency = 0.127, .backward = 0.50, .fill = 200, .width_power = 0},
-           .cudnn8 = {.efficiency = 0.706, .backward = 0.83, .fill = 200, .width_power = 0.5}},
+                 .unaligned = kUnalignedOnHopper},
+      .attention = {.cudnn = {.efficiency = 0.56,
+                              .backward = 0.83,
+                              .fill = 200,
+                              .backward_fill = 200,
+                              .width_power = 0.5},
+                    .flash3 = kFlash2OnB200,
+                    .flash2 = kFlash2OnB200,
+                    .flash1 = Flash1(0.101),
+                    .triton = Triton(0.127),
+                    .cudnn8 = {.efficiency = 0.706,
+                               .backward = 0.83,
+                               .fill = 200,
+                               .backward_fill = 200,
+                               .width_power = 0.5}},
       .copies_both_ways = false,
       .other_products = 0.55,
       .scan = kScan,
@@ -217,13 +246,12 @@ constexpr ProductRates kAssumed = {.efficiency = 0.8,
                                    .wave_weight = 0.3,
                                    .tile_penalty = 0.15,
                                    .step = Nanoseconds(150),
-                                   .unaligned = kUnaligned,
-                                   .unaligned_batch = kUnalignedBatch};
+                                   .unaligned = kUnalignedOnAmpere};
 
 constexpr AttentionRates kAssumedAttention = {
-    .efficiency = 0.6, .backward = 0.83, .fill = 200, .width_power = 0.4};
+    .efficiency = 0.6, .backward = 0.83, .fill = 200, .backward_fill = 200, .width_power = 0.4};
 constexpr AttentionRates kAssumedFlash2 = {
-    .efficiency = 0.5, .backward = 0.86, .fill = 200, .width_power = 0.2};
+    .efficiency = 0.5, .backward = 0.86, .fill = 200, .backward_fill = 200, .width_power = 0.2};
 
 // Between those that were measured.
 KernelRates AssumedRates() {
@@ -243,12 +271,8 @@ KernelRates AssumedRates() {
       .attention = {.cudnn = kAssumedAttention,
                     .flash3 = kAssumedFlash2,
                     .flash2 = kAssumedFlash2,
-                    .flash1 = {.efficiency = 0.3,
-                               .backward = 0.75,
-                               .fill = 200,
-                               .width_power = 0,
-                               .whole_heads = true},
-                    .triton = {.efficiency = 0.35, .backward = 0.50, .fill = 200, .width_power = 0},
+                    .flash1 = Flash1(0.3),
+                    .triton = Triton(0.35),
                     .cudnn8 = kAssumedAttention},
       .copies_both_ways = false,
       .other_products = 0.5,
@@ -299,7 +323,7 @@ std::vector<Line> MakeLines() {
   const KernelRates a100_pcie =
       RatesOfA100(0.85, "aiconfigurator's kernel tables of A100 SXM; the clock of SimuMax's");
   const KernelRates h100 =
-      RatesOfH100(0.79, "aiconfigurator's kernel tables; the clock of training runs");
+      RatesOfH100(0.80, "aiconfigurator's kernel tables; the clock of training runs");
   // At 500 W of 700: near its limit a chip's power goes with about the square of its clock.
   const KernelRates h100_at_500w = RatesOfH100(
       0.79 * 0.845, "aiconfigurator's kernel tables; the clock of training runs at 500 W");

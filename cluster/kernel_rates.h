@@ -12,6 +12,16 @@
 
 namespace orrery::cluster {
 
+/// What is left of the efficiency of products whose rows do not begin at multiples of 16 bytes:
+/// libraries have slower kernels for those.
+struct Unaligned {
+  double even;   // rows at multiples of 4 bytes
+  double odd;    // at none
+  double batch;  // of many matrices, whatever their rows
+
+  friend bool operator==(const Unaligned&, const Unaligned&) = default;
+};
+
 /// Of matrix products of operands of one type.
 struct ProductRates {
   /// Share of the peak that the largest tiles reach, in a burst.
@@ -27,10 +37,7 @@ struct ProductRates {
   /// The least that a block takes for 128 bytes of each row and column of its tile: its loop waits
   /// for memory.
   Duration step;
-  /// What is left of the efficiency where rows do not begin at multiples of 16 bytes, of one
-  /// product and of products of many matrices: libraries have slower kernels for those.
-  double unaligned;
-  double unaligned_batch;
+  Unaligned unaligned;
 
   friend bool operator==(const ProductRates&, const ProductRates&) = default;
 };
@@ -40,6 +47,7 @@ struct AttentionRates {
   double efficiency;         // share of the peak of products, of a head of 128 and many keys
   double backward;           // of its backward, times that
   double fill;               // what a tile of queries takes besides its keys, in keys
+  double backward_fill;      // likewise, backward
   double width_power;        // a head of another width reaches (narrower / wider) to this power
   bool whole_heads = false;  // a block takes all queries of a head, not a tile of them
 

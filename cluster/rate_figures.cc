@@ -28,8 +28,10 @@ void AddProducts(const std::string& of, ProductRates& rates, std::vector<RateFig
       &rates.tile_penalty, 0, 10);
   add("step", "least time of a block for 128 bytes of k", &rates.step, 0, 1e3);
   add("unaligned", "share that is left where rows begin at no multiple of 16 bytes",
-      &rates.unaligned, kLeastShare, 1);
-  add("unaligned_batch", "the same of products of many matrices", &rates.unaligned_batch,
+      &rates.unaligned.even, kLeastShare, 1);
+  add("unaligned_odd", "where they begin at no multiple of 4 bytes", &rates.unaligned.odd,
+      kLeastShare, 1);
+  add("unaligned_batch", "the same of products of many matrices", &rates.unaligned.batch,
       kLeastShare, 1);
 }
 
@@ -42,6 +44,7 @@ void AddAttention(const std::string& of, AttentionRates& rates, std::vector<Rate
       kLeastShare, 1);
   add("backward", "of its backward, times that", &rates.backward, kLeastShare, 2);
   add("fill", "keys: what a tile of queries takes besides those it sees", &rates.fill, 0, 1e5);
+  add("backward_fill", "the same backward", &rates.backward_fill, 0, 1e5);
   add("width_power", "another width w reaches (w / 128, or its inverse) to this power",
       &rates.width_power, 0, 8);
   add("whole_heads", "a block takes a whole head", &rates.whole_heads, 0, 1);

@@ -33,8 +33,8 @@ TEST(RateFigures, AreAllThatRatesHave) {
     SetNumber(figure, number);
     EXPECT_TRUE(rates == before) << figure.path;
   }
-  // Of products 8, of attention 5; and source and measured have none.
-  EXPECT_EQ(paths.size(), 10 + 4 * 8 + 6 * 5);
+  // Of products 9, of attention 6; and source and measured have none.
+  EXPECT_EQ(paths.size(), 10 + 4 * 9 + 6 * 6);
 }
 
 TEST(RateFigures, StayInTheirRange) {

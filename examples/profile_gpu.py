@@ -12,6 +12,7 @@ Takes some 7 minutes with CUDA; --quick some 3; --like as long as the file has r
 """
 
 import argparse
+import contextlib
 import csv
 import datetime
 import io
@@ -33,6 +34,7 @@ if hasattr(torch, "float8_e4m3fn"):
     DTYPES["f8"] = torch.float8_e4m3fn
 ALL_DTYPES = ["bf16", "f16", "f32", "f8"]
 LAYOUTS = ["TN", "NN", "NT"]
+ATTENTION = {"flash2": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
 MOST_BYTES_OF_COPIES = 1 << 29  # more than caches hold
 
 
@@ -46,6 +48,10 @@ class Timer:
     def __init__(self, device, seconds):
         self.device = torch.device(device)
         self.seconds = seconds
+        # Not the default ones: a capture that fails spoils that generator, and what forward left on
+        # that stream cannot go on in a captured backward.
+        self.generator = torch.Generator(self.device)
+        self.stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
 
     def wait(self):
         if self.device.type == "cuda":
@@ -74,14 +80,8 @@ class Timer:
         if self.device.type != "cuda":
             return run
         try:
-            stream = torch.cuda.Stream(self.device)
-            stream.wait_stream(torch.cuda.current_stream(self.device))
-            with torch.cuda.stream(stream):
-                for call in calls:
-                    call()
-            torch.cuda.current_stream(self.device).wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
+            with torch.cuda.graph(graph, stream=self.stream):
                 run()
             return graph.replay
         except RuntimeError:
@@ -114,7 +114,7 @@ class Timer:
 
 def rand(timer, dtype, *shape):
     """A tensor of normal numbers: what they are decides how much power products draw."""
-    made = torch.randn(*shape, device=timer.device, dtype=torch.float32)
+    made = torch.randn(*shape, device=timer.device, generator=timer.generator)
     return made.to(DTYPES[dtype])
 
 
@@ -197,7 +197,7 @@ def measure_attention(timer, row):
         if not backward:
             return forward
         y = forward()
-        dy = torch.randn_like(y)
+        dy = rand(timer, row["dtype"], *y.shape)
         return lambda: torch.autograd.grad(y, (q, k, v), dy, retain_graph=True)
 
     size = 2 * batch * heads * (queries + keys) * width * bytes_of(row["dtype"])
@@ -245,7 +245,7 @@ def measure_layer(timer, row):
     if row["direction"] != "backward":
         return timer.measure([lambda: layer(x)])
     y = layer(x)
-    dy, inputs = torch.randn_like(y), [x, *layer.parameters()]
+    dy, inputs = rand(timer, row["dtype"], *y.shape), [x, *layer.parameters()]
     return timer.measure([lambda: torch.autograd.grad(y, inputs, dy, retain_graph=True)])
 
 
@@ -327,13 +327,24 @@ def machine(device):
 def driver():
     try:
         with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
-            words = file.readline().split("Module", 1)[-1].split()
-        return words[0] if words else "unknown"
+            words = file.readline().split()
+        return next((word for word in words if word[0].isdigit()), "unknown")
     except OSError:
         return "unknown"
 
 
-def measure_all(timer, rows, device_name, notes):
+def attention_by(name):
+    """A context in which attention is by these kernels alone."""
+    if name == "default":
+        return contextlib.nullcontext()
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError as error:
+        raise Unsupported("--attention wants PyTorch 2.5 or newer") from error
+    return sdpa_kernel([getattr(SDPBackend, ATTENTION[name])])
+
+
+def measure_all(timer, rows, device_name, attention, notes):
     measured, refused = [], {}
     for i, row in enumerate(rows):
         name = " ".join(row[key] for key in ("op", "dtype", "shape", "layout", "direction"))
@@ -342,7 +353,8 @@ def measure_all(timer, rows, device_name, notes):
         try:
             if row["dtype"] not in DTYPES:
                 raise Unsupported(f"no type {row['dtype']}")
-            sustained, burst = MEASURE[row["op"]](timer, row)
+            with torch.cuda.stream(timer.stream), attention_by(attention):
+                sustained, burst = MEASURE[row["op"]](timer, row)
         except (Unsupported, RuntimeError) as error:  # out of memory is one, too
             reason = (str(error).splitlines() or ["no reason given"])[0][:100]
             refused.setdefault((row["op"], row["dtype"], reason), []).append(row["shape"])
@@ -388,6 +400,8 @@ def flags():
                         "row without is of any device [none]")
     parser.add_argument("--dtypes", default="bf16,f32,f8",
                         help="of " + ",".join(ALL_DTYPES) + " [bf16,f32,f8]; f16 runs as bf16 does")
+    parser.add_argument("--attention", choices=["default", *ATTENTION], default="default",
+                        help="whose attention: FlashAttention 2's or cuDNN's [PyTorch's choice]")
     parser.add_argument("--like", help="measure the kernels of this file of the same format, as "
                         "`kernel --model … --csv FILE` writes it, in place of the sweep")
     parser.add_argument("--layer", default="1x4096x4096x32x16384",
@@ -409,12 +423,13 @@ def main():
             sys.exit(f"profile_gpu.py: --dtypes '{dtype}': wanted some of {','.join(ALL_DTYPES)}")
     timer = Timer(device, max(args.seconds, 0.0))
     notes = machine(device)
+    notes.append(f"attention {args.attention}")
     notes.append(f"seconds: sustained, over {args.seconds:g} s; burst_seconds: after a pause")
     layer = sizes_of({"shape": args.layer})
     rows = rows_like(args.like) if args.like else sweep(dtypes, args.quick, layer)
     minutes = len(rows) * (args.seconds + 0.4) / 60
     print(f"profile_gpu.py: {len(rows)} kernels, some {minutes:.1f} minutes", file=sys.stderr)
-    measured = measure_all(timer, rows, args.name, notes)
+    measured = measure_all(timer, rows, args.name, args.attention, notes)
     if not measured:
         sys.exit("profile_gpu.py: nothing could be measured: " + "; ".join(notes))
     write(args.out, notes, measured)

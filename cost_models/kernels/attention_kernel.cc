@@ -35,11 +35,17 @@ Duration PriceAttention(const FusedAttention& attention, const cluster::Device& 
   const int64_t tiles_a_head = (attention.queries + kTile - 1) / kTile;
   const double rows = static_cast<double>(tiles_a_head * kTile) /
                       static_cast<double>(std::max<int64_t>(attention.queries, 1));
-  const double all = attention.flops.count() * attention.visible * rows * (seen + rate.fill) / seen;
+  const double fill = attention.backward ? rate.backward_fill : rate.fill;
+  const auto keys = static_cast<double>(std::max<int64_t>(attention.keys, 1));
+  const double flops_a_key = attention.flops.count() * rows / keys;
+  // Keys come in tiles, too: the one that a causal mask cuts is whole.
+  const double cut = attention.visible < 1 ? kTile / 2.0 : 0;
+  const double all = flops_a_key * (std::min(seen + cut, keys) + fill);
   // The last tile of a head sees all keys.
   const double tiles = static_cast<double>(attention.batch * attention.heads * tiles_a_head);
-  const double longest = all / std::max(tiles, 1.0) / attention.visible;
-  double work = std::max(all, longest * rates.cores);
+  const double longest = flops_a_key * (keys + fill) / std::max(tiles, 1.0);
+  // Cores end at any time within their last tile.
+  double work = std::max(all + longest / 2 * rates.cores, longest * rates.cores);
   if (rate.whole_heads) {
     const auto heads = static_cast<double>(std::max<int64_t>(attention.batch * attention.heads, 1));
     work = all / heads * std::ceil(heads / rates.cores) * rates.cores;

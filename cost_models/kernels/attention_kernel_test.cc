@@ -32,7 +32,7 @@ TEST(PriceAttention, IsInProportionWhereThereIsMuch) {
                           .visible = 0.5,
                           .flops = Flops(4.0 * 128 * static_cast<double>(heads * keys * keys))};
   };
-  EXPECT_NEAR(Ratio(PriceOnH100(of(128, 8192)), PriceOnH100(of(64, 8192))), 2, 0.01);
+  EXPECT_NEAR(Ratio(PriceOnH100(of(1024, 8192)), PriceOnH100(of(512, 8192))), 2, 0.01);
   EXPECT_NEAR(Ratio(PriceOnH100(of(64, 65536)), PriceOnH100(of(64, 32768))), 4, 0.05);
   // Shah et al. (2024): 500 to 650 TFLOP/s of causal flops.
   const double rate = of(64, 8192).flops.count() / 2 / PriceOnH100(of(64, 8192)).seconds();
@@ -49,6 +49,12 @@ TEST(PriceAttention, IsInProportionWhereThereIsMuch) {
   FusedAttention narrow = of(64, 8192);
   narrow.width = 64;
   EXPECT_GT(PriceOnH100(narrow), PriceOnH100(of(64, 8192)));
+  // Cores end one after the other: half of a longest tile besides, whatever there is to do.
+  const Duration more = PriceOnH100(of(128, 8192)) - PriceOnH100(of(64, 8192));
+  const Duration tail = PriceOnH100(of(64, 8192)) - more;
+  EXPECT_GT(tail, Duration(0));
+  EXPECT_NEAR(Ratio(PriceOnH100(of(192, 8192)) - more * 3, tail), 1, 0.001);
+  EXPECT_NEAR(Ratio(tail, PriceOnH100(of(1, 8192))), 0.5, 0.01);
   // Few tiles leave cores idle: the longest says how long.
   EXPECT_GT(PriceOnH100(of(1, 1024)) * 8, PriceOnH100(of(64, 1024)));
 }
@@ -142,7 +148,7 @@ TEST(PriceAttention, OfWholeHeadsGoesInWaves) {
   const auto second = [&](int64_t heads) { return time(heads, AttentionClass::kFlash2); };
   EXPECT_NEAR(first(16), first(108), 1e-9);
   EXPECT_NEAR(first(109), 2 * first(108), 1e-9);
-  EXPECT_NEAR(second(16) * 108, second(108) * 16, 1e-6);
+  EXPECT_NEAR((second(216) - second(108)) * 16, (second(32) - second(16)) * 108, 1e-6);
   EXPECT_GT(first(16), 8 * second(16));
 }
 

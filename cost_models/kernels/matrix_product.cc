@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 
 namespace orrery::cost_models {
@@ -27,6 +28,8 @@ double StepDepth(ir::DType dtype) {
 
 // How sharply the longest of what goes on at once decides: the norm that they are summed by.
 constexpr double kOverlap = 4.5;
+// Two elements of 16 bits, in bytes.
+constexpr int64_t kPairAlignment = 4;
 // A kernel that sums the parts of a split k, and the 4 bytes that each part writes and it reads.
 constexpr double kSumSeconds = 2.4e-6;
 constexpr double kPartBytes = 8;
@@ -98,6 +101,15 @@ Parts PartsOf(const Kernel& kernel, Tile tile, double tile_rows, int splits) {
           .products_shared = blocks * block_flops / kernel.flops_per_second};
 }
 
+// What is left of the efficiency where rows do not begin at multiples of 16 bytes.
+double AlignedShare(const ir::ProductShape& shape, ProductTypes types,
+                    const cluster::Unaligned& unaligned) {
+  const int64_t alignment = RowAlignment(shape, types);
+  if (alignment == kFullAlignment) return 1;
+  if (shape.batch > 1) return unaligned.batch;
+  return alignment >= kPairAlignment ? unaligned.even : unaligned.odd;
+}
+
 Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster::Device& device,
                 double clock) {
   const KernelRates& of_device = device.rates;
@@ -106,17 +118,14 @@ Kernel KernelOf(const ir::ProductShape& shape, ProductTypes types, const cluster
   const auto k = static_cast<double>(shape.k), batch = static_cast<double>(shape.batch);
   const auto in = ir::BytesOf(types.in);
   const auto out = ir::BytesOf(types.out);
-  const double left = IsAligned(shape, types) ? 1
-                      : shape.batch > 1       ? rates.unaligned_batch
-                                              : rates.unaligned;
   return {.n = n,
           .k = k,
           .rows = m * batch,
           .m = m,
           .batch = batch,
           .of_each = {},
-          .flops_per_second =
-              MatrixPeak(types.in, device).flops_per_second() * rates.efficiency * left * clock,
+          .flops_per_second = MatrixPeak(types.in, device).flops_per_second() * rates.efficiency *
+                              AlignedShare(shape, types, rates.unaligned) * clock,
           .bytes_per_second =
               static_cast<double>(device.memory_bandwidth.bytes_per_second()) * rates.memory,
           .cores = static_cast<double>(of_device.cores),
@@ -178,12 +187,11 @@ FlopRate MatrixPeak(ir::DType dtype, const cluster::Device& device) {
   }
 }
 
-bool IsAligned(const ir::ProductShape& shape, ProductTypes types) {
-  constexpr int64_t kBits = 16 * 8;
+int64_t RowAlignment(const ir::ProductShape& shape, ProductTypes types) {
   const int64_t bits = types.in == ir::DType::kF4 ? 4 : 8 * ir::SizeOf(types.in);
-  if (bits > 16) return true;
+  if (bits > 16) return kFullAlignment;
   const int64_t row = types.along_k ? shape.k : shape.m;
-  return row * bits % kBits == 0 && shape.n * bits % kBits == 0;
+  return std::gcd(std::gcd(row * bits, shape.n * bits), kFullAlignment * 8) / 8;
 }
 
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,

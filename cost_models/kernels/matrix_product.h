@@ -31,10 +31,14 @@ struct ProductTypes {
   bool along_k = true;
 };
 
-/// Whether all rows begin at multiples of 16 bytes, as tensor cores' fastest kernels need them
-/// (NVIDIA, Matrix Multiplication Background, section 3.1: multiples of 8 elements of 16 bits). Of
-/// wide operands, which no such kernels take, always.
-bool IsAligned(const ir::ProductShape& shape, ProductTypes types);
+/// Bytes that all rows begin at multiples of, as tensor cores' fastest kernels need them (NVIDIA,
+/// Matrix Multiplication Background, section 3.1: multiples of 8 elements of 16 bits).
+inline constexpr int64_t kFullAlignment = 16;
+
+/// The largest power of two of bytes, up to that, that all rows begin at multiples of; 0 where two
+/// elements share a byte and rows begin within one. Of wide operands, which no such kernels take,
+/// kFullAlignment.
+int64_t RowAlignment(const ir::ProductShape& shape, ProductTypes types);
 
 /// So many fields: what a user asks of a kernel.
 struct ProductTime {

@@ -248,23 +248,25 @@ TEST(MatrixProduct, SlowerClocksSlowProductsAndNotMemory) {
 
 TEST(MatrixProduct, OfRowsThatDoNotBeginAtSixteenBytesIsSlower) {
   const ProductTypes half, weights = {.along_k = false};
-  EXPECT_TRUE(IsAligned({.m = 7, .n = 8, .k = 16}, half));
-  EXPECT_FALSE(IsAligned({.m = 8, .n = 8, .k = 12}, half));
-  EXPECT_FALSE(IsAligned({.m = 8, .n = 50257, .k = 768}, half));
-  EXPECT_TRUE(IsAligned({.m = 8, .n = 8, .k = 7}, weights));
-  EXPECT_FALSE(IsAligned({.m = 7, .n = 8, .k = 8}, weights));
-  EXPECT_FALSE(IsAligned({.m = 8, .n = 8, .k = 8}, {.in = DType::kF8}));
-  EXPECT_TRUE(IsAligned({.m = 7, .n = 32, .k = 32}, {.in = DType::kF4}));
-  EXPECT_FALSE(IsAligned({.m = 32, .n = 32, .k = 16}, {.in = DType::kF4}));
-  EXPECT_TRUE(IsAligned({.m = 7, .n = 7, .k = 7}, {.in = DType::kF32}));
-  const ProductRates rates = cluster::FindDevice("h100-80gb")->rates.half;
+  EXPECT_EQ(RowAlignment({.m = 7, .n = 8, .k = 16}, half), kFullAlignment);
+  EXPECT_LT(RowAlignment({.m = 8, .n = 8, .k = 12}, half), kFullAlignment);
+  EXPECT_LT(RowAlignment({.m = 8, .n = 50257, .k = 768}, half), kFullAlignment);
+  EXPECT_EQ(RowAlignment({.m = 8, .n = 8, .k = 7}, weights), kFullAlignment);
+  EXPECT_LT(RowAlignment({.m = 7, .n = 8, .k = 8}, weights), kFullAlignment);
+  EXPECT_LT(RowAlignment({.m = 8, .n = 8, .k = 8}, {.in = DType::kF8}), kFullAlignment);
+  EXPECT_EQ(RowAlignment({.m = 7, .n = 32, .k = 32}, {.in = DType::kF4}), kFullAlignment);
+  EXPECT_LT(RowAlignment({.m = 32, .n = 32, .k = 16}, {.in = DType::kF4}), kFullAlignment);
+  EXPECT_EQ(RowAlignment({.m = 7, .n = 7, .k = 7}, {.in = DType::kF32}), kFullAlignment);
+  EXPECT_EQ(RowAlignment({.m = 8, .n = 8, .k = 50258}, half), 4);
+  EXPECT_EQ(RowAlignment({.m = 8, .n = 50257, .k = 8}, half), 2);
+  const cluster::Unaligned left = cluster::FindDevice("h100-80gb")->rates.half.unaligned;
   const auto seconds = [](const ProductShape& shape) { return TimeOf(shape).seconds(); };
-  EXPECT_NEAR(
-      seconds({.m = 4096, .n = 50257, .k = 4096}) / seconds({.m = 4096, .n = 50264, .k = 4096}),
-      1 / rates.unaligned, 0.1);
+  const double aligned = seconds({.m = 4096, .n = 50264, .k = 4096});
+  EXPECT_NEAR(seconds({.m = 4096, .n = 50257, .k = 4096}) / aligned, 1 / left.odd, 0.1);
+  EXPECT_NEAR(seconds({.m = 4096, .n = 50258, .k = 4096}) / aligned, 1 / left.even, 0.1);
   EXPECT_NEAR(seconds({.batch = 64, .m = 4096, .n = 4096, .k = 4092}) /
                   seconds({.batch = 64, .m = 4096, .n = 4096, .k = 4096}),
-              1 / rates.unaligned_batch, 0.2);
+              1 / left.batch, 0.2);
 }
 
 }  // namespace

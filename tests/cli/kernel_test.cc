@@ -179,7 +179,7 @@ TEST(Kernel, TakesADeviceAsAFile) {
   const std::string product = "--shape 4096,4096,4096 --device ";
   EXPECT_EQ(Ask(product + "device.textproto").out, Ask(product + "h100").out);
   Write("slow.textproto",
-        "device_kinds { name: \"slow\" like: \"h100-80gb\" rates { sustained: 0.395 } }");
+        "device_kinds { name: \"slow\" like: \"h100-80gb\" rates { sustained: 0.4 } }");
   EXPECT_NEAR(Figures(product + "slow.textproto")["time_s"].get<double>() /
                   Figures(product + "h100")["time_s"].get<double>(),
               2, 0.02);

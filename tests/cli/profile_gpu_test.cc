@@ -129,6 +129,15 @@ TEST_F(ProfileGpu, SaysWhatIsWrong) {
   EXPECT_THAT(Contents("python.txt"), HasSubstr("like.csv: got op 'conv'; wanted one of matmul"));
 }
 
+// examples/measure_steps.py wants a newer PyTorch than Debian has, and a GPU: says so, or names its
+// rows.
+TEST(MeasureSteps, SaysWhatItWants) {
+  EXPECT_EQ(Python(ORRERY_SOURCE_DIR "/examples/measure_steps.py --only nosuchrow"), 1);
+  EXPECT_THAT(Contents("python.txt"),
+              testing::AnyOf(HasSubstr("wanted PyTorch 2.6 or newer"),
+                             HasSubstr("--only 'nosuchrow' is in none of gpt2-124m-b1, ")));
+}
+
 }  // namespace
 }  // namespace profile_gpu_test_cc
 }  // namespace orrery::cli

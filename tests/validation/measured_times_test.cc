@@ -57,7 +57,8 @@ void ExpectStands(const std::string& file, const std::string& now) {
 TEST(MeasuredTimes, AreAsFarOffAsThePageSays) {
   if (TakesTooLong()) GTEST_SKIP();
   const std::vector<std::string> folders = {ORRERY_SOURCE_DIR "/tests/data/validation_times",
-                                            ORRERY_SOURCE_DIR "/tests/data/validation"};
+                                            ORRERY_SOURCE_DIR "/tests/data/validation",
+                                            ORRERY_SOURCE_DIR "/data/measured"};
   const auto report = PredictAll(folders, kDefaultCostModel);
   ASSERT_TRUE(report.ok()) << report.status();
   ExpectStands("docs/validation_rows.md", ValidationPage(*report, "validation_rows.svg"));

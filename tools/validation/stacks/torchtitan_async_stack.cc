@@ -12,6 +12,7 @@ extern constinit const SoftwareStack kTorchtitanAsyncStack = {
     .split_loss = 20,
     .pipelines_products = true,
     .slowdown = 0.4,  // as of fsdp, carried over
+    .launch_us = kTorchtitanLaunchUs,
     .attention = cost_models::AttentionClass::kFlash2,
     .fp16_traffic = kTorchtitanCompiledTraffic,
     .bf16_traffic = kTorchtitanCompiledTraffic,

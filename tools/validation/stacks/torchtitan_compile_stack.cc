@@ -13,6 +13,7 @@ extern constinit const SoftwareStack kTorchtitanCompileStack = {
     .waits_for_tensor_parallel = true,
     .copies_gathers = true,
     .slowdown = 0.4,  // as of fsdp, carried over
+    .launch_us = kTorchtitanLaunchUs,
     .attention = cost_models::AttentionClass::kFlash2,
     .fp16_traffic = kTorchtitanCompiledTraffic,
     .bf16_traffic = kTorchtitanCompiledTraffic,

@@ -1,9 +1,10 @@
-#include "tools/validation/software_stack.h"
+#include "tools/validation/stacks/torchtitan_traffic.h"
 
 // Memory as of FSDP, which it is built on. Attention is PyTorch's scaled_dot_product_attention, by
 // FlashAttention 2. The loss is eager, in fp32: a copy (6), log_softmax, which reads thrice (16),
 // and backward its gradient, which reads both operands twice (20), zeros (4), the copy back (6); of
 // these the ops have 2 and 4. AdamW is fused (28), norm (4), clipping (8), the copy to 16 bits (6).
+// Gradients are reduced in fp32 (training.mixed_precision_reduce).
 //
 // It is eager: of RMS norms (aten's composite rms_norm) a copy in fp32 (6), squares (8), their mean
 // (4), the quotient (8), back to 16 bits (6), the weight (4), of which the op has 4; backward 76 by
@@ -15,7 +16,8 @@ namespace orrery::tools {
 namespace torchtitan_stack_cc {
 namespace {
 
-constexpr cost_models::ExtraTraffic kTraffic = {.update = 16,
+constexpr cost_models::ExtraTraffic kTraffic = {.reduction = 2,
+                                                .update = 16,
                                                 .loss = 20,
                                                 .loss_gradient = 26,
                                                 .activation = 4,
@@ -36,6 +38,7 @@ extern constinit const SoftwareStack kTorchtitanStack = {
     .waits_for_tensor_parallel = true,
     .copies_gathers = true,
     .slowdown = 0.4,  // as of fsdp, carried over
+    .launch_us = kTorchtitanLaunchUs,
     .attention = cost_models::AttentionClass::kFlash2,
     .fp16_traffic = torchtitan_stack_cc::kTraffic,
     .bf16_traffic = torchtitan_stack_cc::kTraffic,
