@@ -23,6 +23,9 @@ import time
 
 try:
     import torch
+
+    if [int(part) for part in torch.__version__.split(".")[:2]] < [2, 6]:
+        raise ImportError(f"PyTorch is {torch.__version__}")  # whose imports below may fail otherwise
     import torch.distributed as dist
     import torch.nn.functional as functional
     from torch import nn

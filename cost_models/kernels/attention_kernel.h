@@ -27,9 +27,9 @@ struct FusedAttention {
 double VisibleShare(int64_t queries, int64_t keys);
 
 /// How long the kernel takes, without its start: tiles of 128 queries over the cores, each with as
-/// many keys as it sees and the rates' `fill` besides, and half of the longest tile, since cores end
-/// one after the other; or what memory takes. Where a block takes a
-/// whole head, as many heads as there are cores take as long as one.
+/// many keys as it sees and the rates' `fill` besides, and half of the longest tile, since cores
+/// end one after the other; or what memory takes. Where a block takes a whole head, as many heads
+/// as there are cores take as long as one.
 Duration PriceAttention(const FusedAttention& attention, const cluster::Device& device,
                         const KernelRates& rates);
 
