@@ -51,8 +51,9 @@ void WaitForTheHost(const TemplateContext& context, std::span<const double> laun
     keep(launches, others, launch, tasks);
   }
   const auto first = std::ranges::find_if(tasks, IsKernel);
-  const bool prepares = context.phase == simulator::Phase::kForward && first != tasks.end();
-  if (prepares) first->duration += context.kernels.prepare;
+  if (first == tasks.end()) return;
+  if (context.phase == simulator::Phase::kForward) first->duration += context.kernels.prepare;
+  if (updates) first->duration += context.kernels.step;
 }
 
 }  // namespace orrery::lowering

@@ -151,6 +151,19 @@ TEST(StackPipeline, ReducesSumsInFp32) {
             3 * PlayedWith({}, plan).report.bytes_reduced.count());
 }
 
+// Once a step of a rank, however many stages it has.
+TEST(StackPipeline, WaitsOnceAStep) {
+  const Duration extra(5'000'000'000);
+  ParallelPlan chunks = {.pp = 2, .microbatches = 4, .chunks = 2};
+  chunks.schedule = transforms::ScheduleChoice("interleaved");
+  for (const ParallelPlan& plan : {ParallelPlan{.microbatches = 4}, ParallelPlan{.dp = 2},
+                                   ParallelPlan{.pp = 2, .microbatches = 4}, chunks}) {
+    const Duration more = ExpectFolds({.step = extra}, plan).report.step_time -
+                          PlayedWith({}, plan).report.step_time;
+    EXPECT_NEAR(more.seconds(), extra.seconds(), 1e-9) << ToString(plan);
+  }
+}
+
 // Once for each microbatch; a collective each.
 TEST(StackPipeline, PreparesMicrobatchesAndStartsCollectives) {
   const Duration extra(5'000'000'000);

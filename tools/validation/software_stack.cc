@@ -72,6 +72,7 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
                      .waits_for_kernels = stack.waits_for_kernels,
                      .collective = Duration::FromSeconds(stack.collective_us * 1e-6),
                      .prepare = Duration::FromSeconds(stack.prepare_us * 1e-6),
+                     .step = Duration::FromSeconds(stack.step_us * 1e-6),
                      .experts = Duration::FromSeconds(stack.experts_us * 1e-6),
                      .choice = {.attention = stack.attention,
                                 .experts = ExpertProductsOf(stack),

@@ -55,6 +55,7 @@ struct SoftwareStack {
   bool waits_for_kernels = false;  // StackKernels::waits_for_kernels
   double collective_us = 0;        // a collective: StackKernels::collective
   double prepare_us = 0;           // of the host, a microbatch: StackKernels::prepare
+  double step_us = 0;              // of the host, a step: StackKernels::step
   bool cuda_graphs = false;        // StackKernels::graphs, and no launches of the host
   bool expert_kernels = false;  // a product of each expert is a kernel: ExpertProducts::kernel_each
   double expert_call_us = 0;    // of the host, such a kernel: ExpertProducts::call

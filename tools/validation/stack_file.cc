@@ -49,6 +49,7 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"launch_us", &SoftwareStack::launch_us, 1e6},
     {"collective_us", &SoftwareStack::collective_us, 1e6},
     {"prepare_us", &SoftwareStack::prepare_us, 1e6},
+    {"step_us", &SoftwareStack::step_us, 1e8},
     {"experts_us", &SoftwareStack::experts_us, 1e6},
     {"cuda_graphs", &SoftwareStack::cuda_graphs},
     {"expert_kernels", &SoftwareStack::expert_kernels},

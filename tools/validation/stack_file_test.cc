@@ -17,13 +17,14 @@ std::string Error(const std::string& text) {
 
 TEST(StackFile, SaysWhatDiffers) {
   const SoftwareStack stack =
-      ParseStack(R"({"like": "nemo", "launch_us": 2.5, "gathers_ahead": false,
+      ParseStack(R"({"like": "nemo", "launch_us": 2.5, "step_us": 7, "gathers_ahead": false,
                      "bucket_parameters": 1000, "fp16": {"loss": 8},
                      "attention": "flash2", "bf16_traffic": {"update": 9}})",
                  "mine.json")
           .value();
   const SoftwareStack nemo = FindStack("nemo").value();
   EXPECT_EQ(stack.launch_us, 2.5);
+  EXPECT_EQ(stack.step_us, 7);
   EXPECT_FALSE(stack.gathers_ahead);
   EXPECT_EQ(stack.bucket_parameters, 1000);
   EXPECT_EQ(stack.fp16.loss, 8);
