@@ -146,13 +146,6 @@ Duration StageMaker::TimeAlone(int32_t s, const TemplateTask& task) {
                                       input_.cluster.topology);
 }
 
-int64_t StageMaker::StagesOfARank() const {
-  const auto first_of = [this](int32_t s) { return geometry_.ranks_of_stage(s).front(); };
-  int64_t count = 0;
-  for (int32_t s = 0; s < geometry_.stages(); ++s) count += first_of(s) == first_of(0) ? 1 : 0;
-  return count;
-}
-
 void StageMaker::MakeStage(int32_t s) {
   if (CopyFromEarlier(s)) return;
   const transforms::PipelineStage& parts = input_.step.stages[static_cast<size_t>(s)];
@@ -192,7 +185,8 @@ void StageMaker::MakeStage(int32_t s) {
     MakeSlices(context, stage);
   }
   context.phase = simulator::Phase::kUpdate;
-  context.kernels.step = Duration(context.kernels.step.picoseconds() / StagesOfARank());
+  context.kernels.step = Duration(context.kernels.step.picoseconds() * geometry_.positions() /
+                                  geometry_.stages());  // a share of each stage of a rank
   context.first = true;
   context.every_dependency = !input_.options.blocking;
   const bool ahead = input_.options.kernels.gathers_ahead && !input_.options.blocking &&

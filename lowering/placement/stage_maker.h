@@ -46,7 +46,6 @@ class StageMaker {
   std::vector<cluster::DeviceId> FirstGroup(int32_t s, const ir::AxisList& axes);
   int64_t PlacesOf(int32_t s, const ir::AxisList& axes);
   Duration TimeAlone(int32_t s, const TemplateTask& task);
-  int64_t StagesOfARank() const;
   void MakeSlices(TemplateContext context, Stage& stage);
   bool CanFold();
   bool OneKindAStage() const;

@@ -44,7 +44,6 @@ struct StackFigure {
 constexpr StackFigure kStackFigures[] = {
     {"launch_us", "us", &SoftwareStack::launch_us, 1000, 15},
     {"prepare_us", "us", &SoftwareStack::prepare_us, 1e5, 1000},
-    {"step_us", "us", &SoftwareStack::step_us, 1e7, 1e5},
     {"collective_us", "us", &SoftwareStack::collective_us, 1000, 20},
     {"slowdown", "share", &SoftwareStack::slowdown, 0.9, 0.2}};
 

@@ -68,18 +68,10 @@ int64_t VocabularyOf(const MeasuredStep& step, int64_t tp) {
   return (vocab + multiple - 1) / multiple * multiple;
 }
 
-// A learned sink in the softmax, which TransformerEngine had no fused kernel for: its attention is
-// in parts then (issue 2318 of TransformerEngine). AutoModel has a compiled one.
-bool HasSinksInParts(const MeasuredStep& step) {
-  std::string name = absl::AsciiStrToLower(step.model.name);
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == ' ' || c == '_'; }, '-');
-  return absl::StartsWith(name, "gpt-oss") && !absl::StrContains(step.source, "automodel");
-}
-
-// Kernels of attention that keep no scores: everywhere but in Megatron before they came up.
+// Kernels of attention that keep no scores: everywhere but in Megatron before they came up. Those
+// of models with sinks have them since TransformerEngine 2.8 (its pull request 2148), which is
+// older than all such rows.
 bool HasFlash(const MeasuredStep& step, absl::string_view stack) {
-  if (HasSinksInParts(step)) return false;
   return IsTorchtitan(stack) || stack == "fsdp" ||
          !(absl::StrContains(step.device, "A100") || absl::StrContains(step.device, "V100"));
 }
