@@ -158,8 +158,8 @@ TEST(StackPipeline, WaitsOnceAStep) {
   chunks.schedule = transforms::ScheduleChoice("interleaved");
   for (const ParallelPlan& plan : {ParallelPlan{.microbatches = 4}, ParallelPlan{.dp = 2},
                                    ParallelPlan{.pp = 2, .microbatches = 4}, chunks}) {
-    const Duration more = ExpectFolds({.step = extra}, plan).report.step_time -
-                          PlayedWith({}, plan).report.step_time;
+    const Duration more =
+        ExpectFolds({.step = extra}, plan).report.step_time - PlayedWith({}, plan).report.step_time;
     EXPECT_NEAR(more.seconds(), extra.seconds(), 1e-9) << ToString(plan);
   }
 }
