@@ -311,6 +311,15 @@ KernelRates RatesOfV100() {
   return rates;
 }
 
+// Products are what steps of Llama 3.1 8B take by MaxText (tpu-recipes, 8 to 128 chips).
+KernelRates RatesOfTpuV6e() {
+  KernelRates rates = AssumedRates();
+  rates.source = "steps of MaxText's Llama 3.1 8B; all but products is an assumption";
+  rates.measured = true;
+  rates.half.efficiency = 0.775;
+  return rates;
+}
+
 // The first prefix that fits: devices of one architecture have one kind of cores.
 struct Line {
   absl::string_view prefix;
@@ -349,7 +358,8 @@ std::vector<Line> MakeLines() {
           {"gb300", b300},
           {"mi300x", RatesOfCdna()},
           {"mi350x", RatesOfCdna()},
-          {"mi355x", RatesOfCdna()}};
+          {"mi355x", RatesOfCdna()},
+          {"tpu-v6e", RatesOfTpuV6e()}};
 }
 
 }  // namespace

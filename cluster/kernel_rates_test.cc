@@ -29,6 +29,7 @@ TEST(KernelRates, AreThoseOfTheCores) {
 
 TEST(KernelRates, OfAnUnknownDeviceSaySo) {
   EXPECT_FALSE(Of("tpu-v4").measured);
+  EXPECT_LT(Of("tpu-v6e").half.efficiency, Of("tpu-v4").half.efficiency);
   EXPECT_EQ(Device().rates, AssumedKernelRates());
   EXPECT_FALSE(AssumedKernelRates().measured);
   EXPECT_EQ(PresetKernelRates("mine"), AssumedKernelRates());

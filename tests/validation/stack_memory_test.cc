@@ -112,7 +112,7 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
             "there is no stack 'abacus'; wanted one of ideal, megatron, megatron-2021, "
             "megatron-core, nemo, "
             "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan, torchtitan-compile, "
-            "torchtitan-async, "
+            "torchtitan-async, maxtext, "
             "or a file that ends in .json");
 }
 

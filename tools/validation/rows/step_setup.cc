@@ -35,6 +35,8 @@ std::string StackOf(const MeasuredStep& step) {
       {"megatron-lm", "megatron"},
       {"simumax", "megatron-core"},
       {"torchtitan", "torchtitan"},
+      {"maxtext", "maxtext"},
+      {"ironwood", "maxtext"},
       {"distir", "ideal"},
       {"sc21", "megatron-2021"},
       {"automodel", "nemo"},

@@ -49,6 +49,8 @@ TEST(StepSetup, KnowsSoftwareByTheSource) {
   compiled.flags = "asynctp torch.compile";
   EXPECT_EQ(SetupOf(compiled)->stack, "torchtitan-async");
   EXPECT_EQ(stack("14_simumax_b200"), "megatron-core");
+  EXPECT_EQ(stack("17_maxtext_recipes"), "maxtext");
+  EXPECT_EQ(stack("18_ironwood_tpu7x"), "maxtext");
   // A row of a file of several kinds of software says which.
   MeasuredStep row = Row();
   row.source = "06b_large_runs_megascale_mtnlg_bloom";
