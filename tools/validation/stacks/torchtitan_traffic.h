@@ -7,8 +7,9 @@ namespace orrery::tools {
 
 /// What its host takes for a kernel as counted here, in microseconds, of which PyTorch and FSDP2
 /// launch three or four, and run hooks between. Chosen on steps of GPT-2 and a GPT of 1.3 billion
-/// parameters with one sample, eager, whose device waits (data/measured/h100_torchtitan_steps.json):
-/// 137 and 124. Compiled the smaller one, of 16 samples, takes 160.
+/// parameters with one sample, eager, whose device waits
+/// (data/measured/h100_torchtitan_steps.json): 137 and 124. Compiled the smaller one, of 16
+/// samples, takes 160.
 inline constexpr double kTorchtitanLaunchUs = 125;
 
 /// What torchtitan's kernels move besides what ops must where layers are compiled, in bytes: its
