@@ -348,12 +348,17 @@ def main():
             try:
                 found["rows"].append(measure(row, device, args.seconds))
             except RuntimeError as error:  # out of memory is one, too
-                print("not measured:", str(error).splitlines()[0][:150], file=sys.stderr)
+                reason = (str(error).splitlines() or ["no reason given"])[0][:150]
+                print("not measured:", reason, file=sys.stderr)
                 continue
             figures = found["rows"][-1]["measured"]
             print(figures, f"{time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-            write(args.out, found)
-    write(args.out, found)
+            if args.out != "-":
+                write(args.out, found)
+    if not found["rows"]:
+        sys.exit("measure_steps.py: nothing could be measured")
+    if args.out == "-":
+        write(args.out, found)
 
 
 if __name__ == "__main__":

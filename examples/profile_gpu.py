@@ -339,9 +339,9 @@ def attention_by(name):
         return contextlib.nullcontext()
     try:
         from torch.nn.attention import SDPBackend, sdpa_kernel
-    except ImportError as error:
-        raise Unsupported("--attention wants PyTorch 2.5 or newer") from error
-    return sdpa_kernel([getattr(SDPBackend, ATTENTION[name])])
+        return sdpa_kernel([getattr(SDPBackend, ATTENTION[name])])
+    except (ImportError, AttributeError) as error:
+        raise Unsupported(f"--attention {name} wants a newer PyTorch") from error
 
 
 def measure_all(timer, rows, device_name, attention, notes):
@@ -353,7 +353,8 @@ def measure_all(timer, rows, device_name, attention, notes):
         try:
             if row["dtype"] not in DTYPES:
                 raise Unsupported(f"no type {row['dtype']}")
-            with torch.cuda.stream(timer.stream), attention_by(attention):
+            by = attention if row["op"] in ("attention", "layer") else "default"
+            with torch.cuda.stream(timer.stream), attention_by(by):
                 sustained, burst = MEASURE[row["op"]](timer, row)
         except (Unsupported, RuntimeError) as error:  # out of memory is one, too
             reason = (str(error).splitlines() or ["no reason given"])[0][:100]

@@ -44,8 +44,9 @@ Duration PriceAttention(const FusedAttention& attention, const cluster::Device& 
   // The last tile of a head sees all keys.
   const double tiles = static_cast<double>(attention.batch * attention.heads * tiles_a_head);
   const double longest = flops_a_key * (keys + fill) / std::max(tiles, 1.0);
-  // Cores end at any time within their last tile.
-  double work = std::max(all + longest / 2 * rates.cores, longest * rates.cores);
+  // Cores with several tiles end at any time within their last one.
+  const double tail = tiles > rates.cores ? longest / 2 * rates.cores : 0;
+  double work = std::max(all + tail, longest * rates.cores);
   if (rate.whole_heads) {
     const auto heads = static_cast<double>(std::max<int64_t>(attention.batch * attention.heads, 1));
     work = all / heads * std::ceil(heads / rates.cores) * rates.cores;

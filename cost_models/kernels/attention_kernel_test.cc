@@ -131,6 +131,32 @@ TEST(PriceAttention, IsAsPublishedByClass) {
   ExpectMedians(errors, {{"cudnn", 0.09}, {"flash2", 0.05}, {"flash3", 0.05}});
 }
 
+// Where each core has one tile, none ends late; and what a tile takes besides its keys is of one
+// direction.
+TEST(PriceAttention, HasNoTailOfOneTileACore) {
+  const auto of = [](int64_t heads) {
+    return FusedAttention{.heads = heads,
+                          .queries = 128,
+                          .keys = 8192,
+                          .width = 128,
+                          .flops = Flops(4.0 * 128 * 128 * 8192 * static_cast<double>(heads))};
+  };
+  EXPECT_EQ(PriceOnH100(of(132)), PriceOnH100(of(1)));
+  EXPECT_GT(PriceOnH100(of(133)), PriceOnH100(of(132)));
+  cluster::Device device = H100();
+  FusedAttention forward = of(512), backward = of(512);
+  backward.backward = true;
+  const auto both = [&] {
+    return std::pair(PriceAttention(forward, device, device.rates),
+                     PriceAttention(backward, device, device.rates));
+  };
+  const auto before = both();
+  device.rates.attention.cudnn.backward_fill *= 2;
+  const auto after = both();
+  EXPECT_EQ(after.first, before.first);
+  EXPECT_GT(after.second, before.second);
+}
+
 // Of two waves of heads the second takes as long as the first, however few there are.
 TEST(PriceAttention, OfWholeHeadsGoesInWaves) {
   const auto time = [](int64_t heads, AttentionClass kernel) {

@@ -255,7 +255,9 @@ TEST(MatrixProduct, OfRowsThatDoNotBeginAtSixteenBytesIsSlower) {
   EXPECT_LT(RowAlignment({.m = 7, .n = 8, .k = 8}, weights), kFullAlignment);
   EXPECT_LT(RowAlignment({.m = 8, .n = 8, .k = 8}, {.in = DType::kF8}), kFullAlignment);
   EXPECT_EQ(RowAlignment({.m = 7, .n = 32, .k = 32}, {.in = DType::kF4}), kFullAlignment);
-  EXPECT_LT(RowAlignment({.m = 32, .n = 32, .k = 16}, {.in = DType::kF4}), kFullAlignment);
+  EXPECT_EQ(RowAlignment({.m = 32, .n = 32, .k = 16}, {.in = DType::kF4}), 8);
+  EXPECT_EQ(RowAlignment({.m = 32, .n = 32, .k = 17}, {.in = DType::kF4}), 0);
+  EXPECT_EQ(RowAlignment({.m = 8, .n = 7, .k = 16}, {.in = DType::kF8}), 1);
   EXPECT_EQ(RowAlignment({.m = 7, .n = 7, .k = 7}, {.in = DType::kF32}), kFullAlignment);
   EXPECT_EQ(RowAlignment({.m = 8, .n = 8, .k = 50258}, half), 4);
   EXPECT_EQ(RowAlignment({.m = 8, .n = 50257, .k = 8}, half), 2);

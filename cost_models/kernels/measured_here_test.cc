@@ -112,7 +112,7 @@ TEST(MeasuredHere, KernelsTakeWhatThePageSays) {
                          {"flash2", 0.1},
                          {"cudnn", 0.05},
                          {"of 32 MiB and more", 0.06},
-                         {"products that are not aligned", 0.25}});
+                         {"products that are not aligned", 0.12}});
 }
 
 // What a loop of products keeps of a burst, where power does not let it have all of its clock.
@@ -123,7 +123,7 @@ TEST(MeasuredHere, ALoneDeviceKeepsMoreOfItsClockThanOnesInTraining) {
     if (row.sizes[1] == 50257 || row.sizes[2] == 50257) continue;
     kept.push_back(row.burst_seconds / row.seconds);
   }
-  EXPECT_NEAR(MedianOf(kept), 0.92, 0.02) << kept.size();
+  EXPECT_NEAR(MedianOf(kept), 0.90, 0.01) << kept.size();
   EXPECT_LT(H100().rates.sustained, MedianOf(kept));
 }
 

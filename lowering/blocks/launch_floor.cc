@@ -50,7 +50,13 @@ void WaitForTheHost(const TemplateContext& context, std::span<const double> laun
     const auto keep = context.kernels.waits_for_kernels ? WaitForLaunches : KeepToLaunches;
     keep(launches, others, launch, tasks);
   }
-  const auto first = std::ranges::find_if(tasks, IsKernel);
+  auto first = std::ranges::find_if(tasks, IsKernel);
+  if (updates && first == tasks.end()) {
+    const auto on_host = [](const TemplateTask& task) {
+      return task.stream == simulator::StreamKind::kHostCompute;
+    };
+    first = std::ranges::find_if(tasks, on_host);
+  }
   if (first == tasks.end()) return;
   if (context.phase == simulator::Phase::kForward) first->duration += context.kernels.prepare;
   if (updates) first->duration += context.kernels.step;

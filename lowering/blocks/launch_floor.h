@@ -27,8 +27,8 @@ void WaitForLaunches(std::span<const double> launches, const OtherLaunches& othe
                      std::span<TemplateTask> tasks);
 
 /// What the host has to do for a phase: launches, as above, but of updates; and before a forward
-/// the first kernel waits while it prepares a microbatch, before an update for what is done once a
-/// step.
+/// the first kernel waits while it prepares a microbatch; the first kernel of an update, or
+/// what the host does of it first, for what is done once for each.
 void WaitForTheHost(const TemplateContext& context, std::span<const double> launches,
                     const OtherLaunches& others, std::span<TemplateTask> tasks);
 

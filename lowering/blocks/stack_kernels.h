@@ -73,8 +73,8 @@ struct StackKernels {
   /// How long the device waits before each forward while the host prepares a microbatch: data,
   /// masks, what it reads back from the device.
   Duration prepare = Duration(0);
-  /// How long the device waits once a step, before its update, while the host loads, logs, and does
-  /// what is the same however large the step is.
+  /// How long the device waits before each update, of which a synchronous step has one, while the
+  /// host loads, logs, and does what is the same however large the step is.
   Duration step = Duration(0);
   /// How long the device waits in each forward of a layer of experts while the host reads back how
   /// many rows each has, and launches their products.

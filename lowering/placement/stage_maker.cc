@@ -185,8 +185,9 @@ void StageMaker::MakeStage(int32_t s) {
     MakeSlices(context, stage);
   }
   context.phase = simulator::Phase::kUpdate;
-  context.kernels.step = Duration(context.kernels.step.picoseconds() * geometry_.positions() /
-                                  geometry_.stages());  // a share of each stage of a rank
+  // A share of each stage of a rank.
+  const int64_t step = context.kernels.step.picoseconds() * geometry_.positions();
+  context.kernels.step = Duration((step + geometry_.stages() - 1) / geometry_.stages());
   context.first = true;
   context.every_dependency = !input_.options.blocking;
   const bool ahead = input_.options.kernels.gathers_ahead && !input_.options.blocking &&

@@ -151,13 +151,15 @@ TEST(StackPipeline, ReducesSumsInFp32) {
             3 * PlayedWith({}, plan).report.bytes_reduced.count());
 }
 
-// Once a step of a rank, however many stages it has.
-TEST(StackPipeline, WaitsOnceAStep) {
+// Once an update of a rank, however many stages it has, and where its optimizer is.
+TEST(StackPipeline, WaitsOnceAnUpdate) {
   const Duration extra(5'000'000'000);
   ParallelPlan chunks = {.pp = 2, .microbatches = 4, .chunks = 2};
   chunks.schedule = transforms::ScheduleChoice("interleaved");
+  ParallelPlan on_hosts = {.dp = 2, .zero = 1};
+  on_hosts.offload = *transforms::ParseOffloadPolicy("optimizer");
   for (const ParallelPlan& plan : {ParallelPlan{.microbatches = 4}, ParallelPlan{.dp = 2},
-                                   ParallelPlan{.pp = 2, .microbatches = 4}, chunks}) {
+                                   ParallelPlan{.pp = 2, .microbatches = 4}, chunks, on_hosts}) {
     const Duration more =
         ExpectFolds({.step = extra}, plan).report.step_time - PlayedWith({}, plan).report.step_time;
     EXPECT_NEAR(more.seconds(), extra.seconds(), 1e-9) << ToString(plan);
