@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "cost_models/collectives/collective_algorithm.h"
 #include "cost_models/collectives/graph_bound.h"
 
@@ -16,33 +17,51 @@ using cluster::Topology;
 
 constexpr size_t kMostRanks = 2048;
 
-Bandwidth RateOfAll(std::vector<cluster::LinkNumber> links, const Topology& topology) {
-  std::sort(links.begin(), links.end());
-  links.erase(std::unique(links.begin(), links.end()), links.end());
-  Bandwidth rate;
-  for (const cluster::LinkNumber link : links) {
-    rate = cluster::Sum(rate, topology.LinkAt(link).speed.rate);
+// Rates of links, remembered: ways of several links between all pairs of ranks ask for few of them
+// very often.
+class LinkRates {
+ public:
+  explicit LinkRates(const Topology& topology) : topology_(topology) {}
+
+  Bandwidth Of(cluster::LinkNumber link) {
+    const auto [found, is_new] = rates_.try_emplace(link);
+    if (is_new) found->second = topology_.LinkAt(link).speed.rate;
+    return found->second;
   }
-  return rate;
-}
+
+  Bandwidth OfAll(std::vector<cluster::LinkNumber> links) const {
+    std::sort(links.begin(), links.end());
+    links.erase(std::unique(links.begin(), links.end()), links.end());
+    Bandwidth rate;
+    for (const cluster::LinkNumber link : links) {
+      rate = cluster::Sum(rate, topology_.LinkAt(link).speed.rate);
+    }
+    return rate;
+  }
+
+ private:
+  const Topology& topology_;
+  absl::flat_hash_map<cluster::LinkNumber, Bandwidth> rates_;
+};
 
 // The most at which ranks `first` to `first` + `count` - 1 send to all others: every way leads over
 // its first link, and over its narrowest, which several ranks may share.
 Bandwidth RateOut(std::span<const DeviceId> group, size_t first, size_t count,
-                  const Topology& topology) {
+                  const Topology& topology, LinkRates& rates) {
   std::vector<cluster::LinkNumber> first_links, narrowest_links, route;
-  const auto rate_of = [&](cluster::LinkNumber link) { return topology.LinkAt(link).speed.rate; };
+  const auto rate_of = [&](cluster::LinkNumber link) { return rates.Of(link); };
   for (size_t from = first; from < first + count; ++from) {
     for (size_t to = 0; to < group.size(); ++to) {
       if (to >= first && to < first + count) continue;
       route.clear();
       topology.AppendRoute(group[from], group[to], route);
       first_links.push_back(route.front());
-      narrowest_links.push_back(*std::ranges::min_element(route, {}, rate_of));
+      // A way of one link need not be asked about: where each pair has its own, these are many.
+      narrowest_links.push_back(route.size() == 1 ? route.front()
+                                                  : *std::ranges::min_element(route, {}, rate_of));
     }
   }
-  return std::min(RateOfAll(std::move(first_links), topology),
-                  RateOfAll(std::move(narrowest_links), topology));
+  return std::min(rates.OfAll(std::move(first_links)), rates.OfAll(std::move(narrowest_links)));
 }
 
 // For ranks, or nodes as if each were a rank. What all must send together over the rate of all;
@@ -54,9 +73,10 @@ Duration Bound(CollectiveKind kind, Bytes size, std::span<const DeviceId> group,
   Share share = info.bus_share(static_cast<int64_t>(count));
   const bool once = in_network && kind == CollectiveKind::kAllReduce;
   if (once) share = {1, 1};
+  LinkRates rates(topology);
   Bandwidth sum, best;
   for (size_t i = 0; i < count; ++i) {
-    const Bandwidth rate = RateOut(group, i * each, each, topology);
+    const Bandwidth rate = RateOut(group, i * each, each, topology, rates);
     sum = cluster::Sum(sum, rate);
     best = std::max(best, rate);
   }
