@@ -72,6 +72,9 @@ constexpr ProductRates kProductsOfA100 = {.efficiency = 0.906,
 constexpr AttentionRates kFlash2OnA100 = {
     .efficiency = 0.73, .backward = 0.86, .fill = 200, .backward_fill = 200, .width_power = 0.2};
 
+constexpr AttentionRates kCudnnOnA100 = {
+    .efficiency = 0.64, .backward = 0.9, .fill = 100, .backward_fill = 200, .width_power = 0.3};
+
 KernelRates RatesOfA100(double sustained, absl::string_view source) {
   return {.source = std::string(source),
           .measured = true,
@@ -85,20 +88,12 @@ KernelRates RatesOfA100(double sustained, absl::string_view source) {
           .quarter = kProductsOfA100,
           .blocks = kProductsOfA100,
           .eighth = kProductsOfA100,
-          .attention = {.cudnn = {.efficiency = 0.64,
-                                  .backward = 0.9,
-                                  .fill = 100,
-                                  .backward_fill = 200,
-                                  .width_power = 0.3},
+          .attention = {.cudnn = kCudnnOnA100,
                         .flash3 = kFlash2OnA100,
                         .flash2 = kFlash2OnA100,
                         .flash1 = Flash1(0.40),
                         .triton = Triton(0.50),
-                        .cudnn8 = {.efficiency = 0.64,
-                                   .backward = 0.9,
-                                   .fill = 100,
-                                   .backward_fill = 200,
-                                   .width_power = 0.3}},
+                        .cudnn8 = kCudnnOnA100},
           .copies_both_ways = false,
           .other_products = 0.40,
           .scan = kScan,

@@ -3,8 +3,8 @@
 
 Transformers as GPT-2 and Llama have them, as torchtitan runs them: weights and moments in fp32,
 FSDP2 over the one device, which computes in bf16, fused AdamW, gradients clipped, the loss in fp32,
-attention by FlashAttention 2 or cuDNN; eager, or with each layer compiled. Writes a row for each
-step, as docs/validation.md has them: its time, and the peak of memory.
+attention by FlashAttention 2 or cuDNN; eager, or with each layer and the loss compiled. Writes a
+row for each step, as docs/validation.md has them: its time, and the peak of memory.
 
 Takes some 2 minutes; --only takes the rows whose id has this in it.
 """
@@ -32,6 +32,8 @@ try:
     from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
     from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    from profile_gpu import write_whole  # which stands beside this file
 except ImportError as error:
     sys.exit(f"measure_steps.py: {error}; wanted PyTorch 2.6 or newer")
 
@@ -308,20 +310,8 @@ def flags():
     return parser.parse_args()
 
 
-def write(path, found):
-    """The file whole or not at all."""
-    text = json.dumps(found, indent=1) + "\n"
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    half = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(half, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(half, path)
-    finally:
-        if os.path.exists(half):
-            os.remove(half)
+def text_of(found):
+    return json.dumps(found, indent=1) + "\n"
 
 
 def main():
@@ -354,11 +344,11 @@ def main():
             figures = found["rows"][-1]["measured"]
             print(figures, f"{time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
             if args.out != "-":
-                write(args.out, found)
+                write_whole(args.out, text_of(found))
     if not found["rows"]:
         sys.exit("measure_steps.py: nothing could be measured")
     if args.out == "-":
-        write(args.out, found)
+        write_whole(args.out, text_of(found))
 
 
 if __name__ == "__main__":

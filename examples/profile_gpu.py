@@ -327,10 +327,14 @@ def machine(device):
 def driver():
     try:
         with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
-            words = file.readline().split()
-        return next((word for word in words if word[0].isdigit()), "unknown")
+            return version_in(file.readline())
     except OSError:
         return "unknown"
+
+
+def version_in(line):
+    """Of "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build"."""
+    return next((word for word in line.split() if word[0].isdigit()), "unknown")
 
 
 def attention_by(name):
@@ -369,21 +373,25 @@ def measure_all(timer, rows, device_name, attention, notes):
     return measured
 
 
-def write(path, notes, rows):
-    """The file whole or not at all."""
+def text_of(notes, rows):
     text = io.StringIO()
     for note in notes:
         print("#", note, file=text)
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
+    return text.getvalue()
+
+
+def write_whole(path, text):
+    """The file whole or not at all."""
     if path == "-":
-        sys.stdout.write(text.getvalue())
+        sys.stdout.write(text)
         return
     half = f"{path}.{os.getpid()}.tmp"
     try:
         with open(half, "w", encoding="utf-8") as file:
-            file.write(text.getvalue())
+            file.write(text)
         os.replace(half, path)
     finally:
         if os.path.exists(half):
@@ -433,7 +441,7 @@ def main():
     measured = measure_all(timer, rows, args.name, args.attention, notes)
     if not measured:
         sys.exit("profile_gpu.py: nothing could be measured: " + "; ".join(notes))
-    write(args.out, notes, measured)
+    write_whole(args.out, text_of(notes, measured))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ struct Row {
 
 std::vector<Row> RowsOf(const std::string& file) {
   std::vector<Row> rows;
-  for (const std::vector<std::string>& fields : Lines(absl::StrCat("../../data/measured/", file))) {
+  for (const std::vector<std::string>& fields : Lines(file, "data/measured")) {
     EXPECT_EQ(fields.size(), 8u) << fields[0];
     Row row = {.op = fields[0],
                .dtype = fields[1],
@@ -48,15 +48,25 @@ std::vector<Row> RowsOf(const std::string& file) {
 
 cluster::Device H100() { return *cluster::FindDevice("h100-80gb"); }
 
-double ProductSeconds(const Row& row) {
+ir::ProductShape ShapeOf(const Row& row) {
   const size_t at = row.sizes.size() - 3;
-  const ir::ProductShape shape = {.batch = at == 1 ? row.sizes[0] : 1,
-                                  .m = row.sizes[at],
-                                  .n = row.sizes[at + 1],
-                                  .k = row.sizes[at + 2]};
-  const ProductTypes types = {.in = row.dtype == "f8" ? ir::DType::kF8 : ir::DType::kBF16,
-                              .along_k = row.layout != "NT"};
-  return PriceProduct(shape, types, H100()).time.seconds();
+  return {.batch = at == 1 ? row.sizes[0] : 1,
+          .m = row.sizes[at],
+          .n = row.sizes[at + 1],
+          .k = row.sizes[at + 2]};
+}
+
+ProductTypes TypesOf(const Row& row) {
+  return {.in = row.dtype == "f8" ? ir::DType::kF8 : ir::DType::kBF16,
+          .along_k = row.layout != "NT"};
+}
+
+bool IsAligned(const Row& row) {
+  return RowAlignment(ShapeOf(row), TypesOf(row)) == kFullAlignment;
+}
+
+double ProductSeconds(const Row& row) {
+  return PriceProduct(ShapeOf(row), TypesOf(row), H100()).time.seconds();
 }
 
 double AttentionSeconds(const Row& row, AttentionClass kernel) {
@@ -87,9 +97,14 @@ void Add(double predicted, double measured, std::vector<double>& errors) {
 
 TEST(MeasuredHere, KernelsTakeWhatThePageSays) {
   Errors errors;
+  const auto add_product = [&](const Row& row) {
+    const std::string kind = IsAligned(row) ? "of " + row.dtype : "that are not aligned";
+    Add(ProductSeconds(row), row.burst_seconds, errors["products " + kind]);
+  };
+  for (const Row& row : RowsOf("h100_unaligned.csv")) add_product(row);
   for (const Row& row : RowsOf("h100_kernels.csv")) {
-    if (row.op == "matmul" && row.sizes[1] != 50257 && row.sizes[2] != 50257) {
-      Add(ProductSeconds(row), row.burst_seconds, errors["products of " + row.dtype]);
+    if (row.op == "matmul") {
+      add_product(row);
     } else if (row.op == "attention") {
       Add(AttentionSeconds(row, AttentionClass::kFlash2), row.seconds, errors["flash2"]);
     } else if (row.op == "elementwise" && row.sizes[0] >= 1 << 25) {
@@ -98,14 +113,6 @@ TEST(MeasuredHere, KernelsTakeWhatThePageSays) {
   }
   for (const Row& row : RowsOf("h100_attention_cudnn.csv")) {
     Add(AttentionSeconds(row, AttentionClass::kCudnn), row.seconds, errors["cudnn"]);
-  }
-  for (const Row& row : RowsOf("h100_unaligned.csv")) {
-    const int64_t alignment = RowAlignment({.m = row.sizes[row.sizes.size() - 3],
-                                            .n = row.sizes[row.sizes.size() - 2],
-                                            .k = row.sizes[row.sizes.size() - 1]},
-                                           {.along_k = row.layout != "NT"});
-    if (alignment == kFullAlignment) continue;
-    Add(ProductSeconds(row), row.burst_seconds, errors["products that are not aligned"]);
   }
   ExpectMedians(errors, {{"products of bf16", 0.05},
                          {"products of f8", 0.12},
@@ -119,8 +126,8 @@ TEST(MeasuredHere, KernelsTakeWhatThePageSays) {
 TEST(MeasuredHere, ALoneDeviceKeepsMoreOfItsClockThanOnesInTraining) {
   std::vector<double> kept;
   for (const Row& row : RowsOf("h100_kernels.csv")) {
-    if (row.op != "matmul" || row.dtype != "bf16" || row.seconds < 4e-4) continue;
-    if (row.sizes[1] == 50257 || row.sizes[2] == 50257) continue;
+    const bool is_long = row.op == "matmul" && row.dtype == "bf16" && row.seconds >= 4e-4;
+    if (!is_long || !IsAligned(row)) continue;
     kept.push_back(row.burst_seconds / row.seconds);
   }
   EXPECT_NEAR(MedianOf(kept), 0.90, 0.01) << kept.size();

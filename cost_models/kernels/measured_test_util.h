@@ -18,10 +18,11 @@
 
 namespace orrery::cost_models {
 
-/// Lines of a file of tests/data, by their fields, without comments and the head.
-inline std::vector<std::vector<std::string>> Lines(absl::string_view file) {
+/// Lines of a file of `folder`, by their fields, without comments and the head.
+inline std::vector<std::vector<std::string>> Lines(absl::string_view file,
+                                                   absl::string_view folder = "tests/data") {
   std::vector<std::vector<std::string>> lines;
-  const std::string text = *ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/", file));
+  const std::string text = *ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/", folder, "/", file));
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     if (line[0] != '#') lines.push_back(absl::StrSplit(line, ','));
   }

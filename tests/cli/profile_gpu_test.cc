@@ -129,6 +129,28 @@ TEST_F(ProfileGpu, SaysWhatIsWrong) {
   EXPECT_THAT(Contents("python.txt"), HasSubstr("like.csv: got op 'conv'; wanted one of matmul"));
 }
 
+// Whose attention is of attention alone: where PyTorch cannot choose, all else is measured.
+TEST_F(ProfileGpu, ChoosesAttentionOfAttentionAlone) {
+  ASSERT_EQ(Python(kTiny + " --attention cudnn"), 0) << Contents("python.txt");
+  const std::string table = Contents("k.csv");
+  EXPECT_THAT(table, HasSubstr("# attention cudnn\n"));
+  EXPECT_THAT(table, HasSubstr("matmul,f32,32x128x64,TN,"));
+  EXPECT_THAT(table, HasSubstr("# not measured: 2 of attention f32: "));
+  EXPECT_EQ(Python(kTiny + " --attention flash9"), 2);
+  EXPECT_THAT(Contents("python.txt"), HasSubstr("invalid choice: 'flash9'"));
+}
+
+TEST_F(ProfileGpu, ReadsTheDriversVersion) {
+  const std::string of = "-c 'import sys; sys.path.insert(0, \"" ORRERY_SOURCE_DIR
+                         "/examples\"); from profile_gpu import version_in; print(version_in(\"";
+  Python(of + "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release\"))'");
+  EXPECT_EQ(Contents("python.txt"), "580.159.04\n");
+  Python(of + "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\"))'");
+  EXPECT_EQ(Contents("python.txt"), "535.104.05\n");
+  Python(of + "\"))'");
+  EXPECT_EQ(Contents("python.txt"), "unknown\n");
+}
+
 // examples/measure_steps.py wants a newer PyTorch than Debian has, and a GPU: says so, or names its
 // rows.
 TEST(MeasureSteps, SaysWhatItWants) {

@@ -52,6 +52,13 @@ TEST(StackKernels, AreOfTheStackAndTheType) {
   EXPECT_EQ(ChoiceOf("fsdp", DType::kBF16).attention, AttentionClass::kTriton);
   EXPECT_EQ(ChoiceOf("deepspeed", DType::kBF16).extra.gradient_sum, 12);
   EXPECT_EQ(ChoiceOf("deepspeed", DType::kF16).extra.gradient_sum, 0);
+  for (const char* stack : {"torchtitan", "torchtitan-compile", "torchtitan-async"}) {
+    EXPECT_EQ(ChoiceOf(stack, DType::kBF16).extra.reduction, 2) << stack;
+  }
+  const cost_models::ExtraTraffic maxtext = ChoiceOf("maxtext", DType::kBF16).extra;
+  EXPECT_EQ(maxtext.update, 10);
+  EXPECT_EQ(maxtext.loss, 4);
+  EXPECT_EQ(maxtext.reduction, 0);
   EXPECT_GT(ChoiceOf("megatron", DType::kF16).extra.update,
             ChoiceOf("megatron", DType::kBF16).extra.update);
   for (const SoftwareStack* stack : AllSoftwareStacks()) {

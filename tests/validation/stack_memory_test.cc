@@ -108,6 +108,7 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
   EXPECT_EQ(of("deepspeed", DType::kF16).sent, 2);
   EXPECT_EQ(of("torchtitan", DType::kBF16).loss, 12);
   EXPECT_EQ(of("torchtitan", DType::kBF16).split_loss, 20);
+  EXPECT_EQ(of("maxtext", DType::kBF16).loss, 4);
   EXPECT_EQ(std::string(StackMemoryOf("abacus", {}).status().message()),
             "there is no stack 'abacus'; wanted one of ideal, megatron, megatron-2021, "
             "megatron-core, nemo, "
