@@ -60,6 +60,17 @@ TEST(BandwidthBound, CountsTheCardsOfANode) {
             Duration(3'000'000));
 }
 
+// Devices that share a card leave their node by it, whatever their ports could: by half as many
+// cards in twice the time.
+TEST(BandwidthBound, CountsASharedCardOnce) {
+  const auto bound = [](absl::string_view cluster) {
+    return BandwidthBound(CollectiveKind::kAllReduce, Bytes(1 << 20), First(16), 8, {},
+                          cluster::ParseCluster(cluster)->topology)
+        ->seconds();
+  };
+  EXPECT_NEAR(bound("dgx-a100:2,nics=1") / bound("dgx-a100:2,nics=2"), 2, 1e-6);
+}
+
 TEST(BandwidthBound, IsNotKnownForVeryManyRanks) {
   const Topology one_switch = Make("switch", {.devices = 4096, .port = kPort});
   EXPECT_EQ(BandwidthBound(CollectiveKind::kAllReduce, Bytes(8), First(4096), 1, {}, one_switch),
