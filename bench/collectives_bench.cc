@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cluster/cluster.h"
+#include "cost_models/collectives/bound.h"
 #include "cost_models/collectives/choice.h"
 
 // Prices of collectives on a cluster of nodes of eight.
@@ -64,6 +65,38 @@ void FastestOfAll(benchmark::State& state) {
   }
 }
 BENCHMARK(FastestOfAll)->Arg(8)->Arg(1024)->Unit(benchmark::kMicrosecond);
+
+// What `collective` does for all 1,024 ranks of a cluster: the fastest algorithm, and the bound.
+void FastestAndBound(benchmark::State& state, const char* spelling,
+                     CollectiveKind kind = CollectiveKind::kAllReduce) {
+  const cluster::Cluster cluster = *cluster::ParseCluster(spelling);
+  const std::vector<DeviceId> group = Devices(cluster.size());
+  const CollectiveRequest request = {
+      .kind = kind, .size = Bytes(64 << 20), .group = group, .only_busiest = true};
+  for (auto _ : state) {
+    const ChosenCollective chosen = *ChooseCollective(request, cluster.topology);
+    const CollectiveCall& call = chosen.call;
+    benchmark::DoNotOptimize(BandwidthBound(call.kind, call.size, chosen.group, call.ranks_a_node,
+                                            {call.node_reduces, call.fabric_reduces},
+                                            cluster.topology));
+  }
+}
+BENCHMARK_CAPTURE(FastestAndBound, uniform, "uniform:1024@200Gbps")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, dgx_h100, "dgx-h100:128")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, fat_tree, "fat-tree:1024@50GB/s,radix=64")
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, torus, "torus:32x32@50GB/s")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, tpu_v4, "tpu-v4:8x8x16")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, mesh, "mesh:32x32@50GB/s")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, gb200_nvl72, "gb200-nvl72:14")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, all_to_all_dgx_h100, "dgx-h100:128", CollectiveKind::kAllToAll)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, all_to_all_fat_tree, "fat-tree:1024@50GB/s,radix=64",
+                  CollectiveKind::kAllToAll)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(FastestAndBound, all_to_all_torus, "torus:32x32@50GB/s",
+                  CollectiveKind::kAllToAll)
+    ->Unit(benchmark::kMillisecond);
 
 // Every tensor of a group whose cost is known.
 void TimeOfKnownCost(benchmark::State& state) {

@@ -10,9 +10,9 @@
 #include "ir/verifier.h"
 #include "lowering/lower.h"
 #include "search/evaluate.h"
-#include "search/model_flops.h"
 #include "search/search.h"
-#include "search/space.h"
+#include "search/settings/model_flops.h"
+#include "search/spaces/space.h"
 #include "simulator/engine/longest_path.h"
 #include "simulator/report/report.h"
 #include "transforms/parallel.h"
@@ -44,6 +44,7 @@ ir::Function MakeStep(const ir::MlpShape& shape, absl::string_view optimizer) {
 // What `--preset distir` sets.
 transforms::ParallelPlan DistirPlan() {
   return {.schedule = "distir",
+          .sharding = transforms::ShardingMethod::kDistir,
           .stages_by = transforms::StagesBy::kFlops,
           .order = "pp,hp,dp",
           .blocking = true};
@@ -61,13 +62,13 @@ search::Setting MakeSetting(ir::Function step, absl::string_view cluster) {
 void BM_DistirGrid(benchmark::State& state) {
   search::Space space(DistirPlan());
   if (!space.List(*transforms::FindAxis("micro-batches"), "distir").ok()) std::abort();
-  const auto plans = search::Enumerate(space, {.devices = 16, .batch_size = 8192}).value();
+  const auto plans = search::Enumerate(space, {.devices = 16, .batch_size = 8192}).value().All();
   int64_t tasks = 0;
   for (auto _ : state) {
     search::Setting setting = MakeSetting(MakeStep({}, "sgd"), "uniform:16@200Gbps");
     setting.batch_size = 8192;
     setting.model_flops = search::CountModelFlops(setting.step);
-    const auto results = search::RunSearch(setting, plans, 1).value();
+    const auto results = search::RunSearch(setting, plans).value();
     tasks = 0;
     for (const search::Result& result : results) tasks += result.simulated_tasks;
   }
@@ -76,6 +77,29 @@ void BM_DistirGrid(benchmark::State& state) {
   state.counters["times_distir"] = TimesDistir(kDistirGridSeconds);
 }
 BENCHMARK(BM_DistirGrid)->Unit(benchmark::kMillisecond);
+
+// A candidate of a search: time is stepped over, so that what grows with the microbatches is the
+// orders of the schedule alone, and what times them for divisions into stages: about 2 us a
+// microbatch of 8 stages.
+void BM_ManyMicrobatches(benchmark::State& state) {
+  search::Setting setting = MakeSetting(
+      MakeStep({.layers = 64, .dim = 1024, .batch = 1 << 16}, "sgd"), "uniform:16@200Gbps");
+  setting.batch_size = 1 << 16;
+  setting.cost_model = cost_models::MakeCostModel("roofline").value();
+  transforms::ParallelPlan plan;
+  plan.hp = 2;
+  plan.pp = 8;
+  plan.microbatches = state.range(0);
+  plan.schedule = "1f1b";
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(search::Evaluate(setting, plan)->step_time);
+  }
+}
+BENCHMARK(BM_ManyMicrobatches)
+    ->ArgName("microbatches")
+    ->RangeMultiplier(16)
+    ->Range(64, 1 << 14)
+    ->Unit(benchmark::kMillisecond);
 
 ir::MlpShape Scaling(const benchmark::State& state) {
   return {.layers = state.range(0), .dim = 64, .batch = 64};

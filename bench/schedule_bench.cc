@@ -6,7 +6,7 @@
 #include "cluster/cluster.h"
 #include "importer/builtin_models.h"
 #include "search/evaluate.h"
-#include "search/model_flops.h"
+#include "search/settings/model_flops.h"
 #include "support/check.h"
 #include "transforms/training/training_step.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "cluster/topologies.h"
@@ -39,6 +40,21 @@ int32_t RingHops(int32_t size, LineLink ends) {
   return std::min(Up(size, ends), size - Up(size, ends));
 }
 
+// Members `first` to `last` - 1, where those from `size` on begin anew.
+void AppendAroundRing(int32_t size, int64_t first, int64_t last, std::vector<MemberRange>& ranges) {
+  const auto begin = static_cast<int32_t>(first % size);
+  const auto count = static_cast<int32_t>(last - first);
+  const int32_t straight = std::min(count, size - begin);
+  if (straight > 0) ranges.push_back({begin, begin + straight});
+  if (count > straight) ranges.push_back({0, count - straight});
+}
+
+void AppendRingWays(int32_t size, int32_t from, std::vector<MemberRange>& ranges) {
+  const int64_t up = size / 2;
+  AppendAroundRing(size, int64_t{from} + 1, from + 1 + up, ranges);
+  AppendAroundRing(size, from + 1 + up, int64_t{from} + size, ranges);
+}
+
 int64_t OneWayRingLinks(int32_t size) { return size > 1 ? size : 0; }
 
 void AppendOneWayRing(int32_t size, LineLink ends, int64_t base, std::vector<LinkNumber>& route) {
@@ -52,6 +68,12 @@ int64_t LineLinks(int32_t size) { return 2 * (int64_t{size} - 1); }
 LineLink LineLinkAt(int32_t, int64_t link) {
   const auto lower = static_cast<int32_t>(link / 2);
   return link % 2 == 0 ? LineLink{lower, lower + 1} : LineLink{lower + 1, lower};
+}
+
+// The members before and after one, to which lead two ways, or one and the same.
+void AppendSides(int32_t size, int32_t from, std::vector<MemberRange>& ranges) {
+  if (from > 0) ranges.push_back({0, from});
+  if (from + 1 < size) ranges.push_back({from + 1, size});
 }
 
 void AppendLine(int32_t, LineLink ends, int64_t base, std::vector<LinkNumber>& route) {
@@ -76,6 +98,12 @@ void AppendPair(int32_t size, LineLink ends, int64_t base, std::vector<LinkNumbe
   route.push_back(base + int64_t{ends.from} * (size - 1) + position);
 }
 
+void AppendEachMember(int32_t size, int32_t from, std::vector<MemberRange>& ranges) {
+  for (int32_t member = 0; member < size; ++member) {
+    if (member != from) ranges.push_back({member, member + 1});
+  }
+}
+
 // Of a switch, even links lead to it from link / 2 and odd ones back.
 
 int64_t SwitchLinks(int32_t size) { return size > 1 ? 2 * int64_t{size} : 0; }
@@ -96,32 +124,37 @@ constexpr std::array kRules = {
               .link_count = RingLinks,
               .link_at = RingLinkAt,
               .append = AppendRing,
-              .hops = RingHops},
+              .hops = RingHops,
+              .append_ways = AppendRingWays},
     LevelRule{.name = "one_way_ring",
               .link = "ring",
               .link_count = OneWayRingLinks,
               .link_at = RingLinkAt,
               .append = AppendOneWayRing,
-              .hops = Up},
+              .hops = Up,
+              .append_ways = AppendSides},
     LevelRule{.name = "line",
               .link = "line",
               .link_count = LineLinks,
               .link_at = LineLinkAt,
               .append = AppendLine,
-              .hops = LineHops},
+              .hops = LineHops,
+              .append_ways = AppendSides},
     LevelRule{.name = "fully_connected",
               .link = "pair",
               .link_count = PairLinks,
               .link_at = PairLinkAt,
               .append = AppendPair,
-              .hops = [](int32_t, LineLink) { return 1; }},
+              .hops = [](int32_t, LineLink) { return 1; },
+              .append_ways = AppendEachMember},
     LevelRule{.name = "switch",
               .link = "port",
               .has_switch = true,
               .link_count = SwitchLinks,
               .link_at = SwitchLinkAt,
               .append = AppendSwitch,
-              .hops = [](int32_t, LineLink) { return 2; }},
+              .hops = [](int32_t, LineLink) { return 2; },
+              .append_ways = AppendSides},
 };
 
 // One dimension of a product: where its lines, links and switches are among all.
@@ -165,6 +198,20 @@ void ForEachDimension(std::span<const Level> levels, Visit visit) {
     dimension.first_switch = dimension.end_switch();
     dimension.stride *= level.size;
   }
+}
+
+// Whether the dimensions that `is_free` tells of, of those from `begin` to before `end` with
+// several members, are all of them or none; `free` says which.
+template <typename IsFree>
+bool AllOrNone(std::span<const Level> levels, IsFree is_free, bool& free) {
+  bool any = false, all = true;
+  for (const Level& level : levels) {
+    if (level.size == 1) continue;
+    any |= is_free(level);
+    all &= is_free(level);
+  }
+  free = any;
+  return all || !any;
 }
 
 }  // namespace
@@ -226,6 +273,46 @@ PathInfo ProductPath(std::span<const Level> levels, DeviceId from, DeviceId to) 
   return path;
 }
 
+// A way is narrowest where it first turns into one of its slowest dimensions. So before that it
+// only went along faster ones, and after it along none that is slower.
+void AppendProductDestinations(std::span<const Level> levels, DeviceId from,
+                               std::vector<DeviceSet>& sets) {
+  const size_t before_any = sets.size();
+  std::vector<MemberRange> ranges;
+  size_t d = 0;
+  level_cc::ForEachDimension(levels, [&](const level_cc::Dimension& dimension) {
+    const Level& level = *dimension.level;
+    const auto is_faster = [&](const Level& other) { return other.speed.rate > level.speed.rate; };
+    const auto is_as_fast = [&](const Level& other) {
+      return other.speed.rate >= level.speed.rate;
+    };
+    bool free_before = false, free_after = false;
+    if (!level_cc::AllOrNone(levels.first(d), is_faster, free_before) ||
+        !level_cc::AllOrNone(levels.subspan(d + 1), is_as_fast, free_after)) {
+      sets.resize(before_any);
+      return true;
+    }
+    ++d;
+    ranges.clear();
+    const int32_t member = dimension.MemberOf(from.index());
+    dimension.rule->append_ways(level.size, member, ranges);
+    const auto stride = static_cast<int32_t>(dimension.stride);
+    const int32_t own = from.index() % stride;
+    // Where dimensions after it must not differ, their part of the number stays.
+    const int32_t base = free_after ? 0 : from.index() / stride - member;
+    for (int32_t rest = free_before ? 0 : own; rest < (free_before ? stride : own + 1); ++rest) {
+      for (const MemberRange& range : ranges) {
+        sets.push_back({.stride = stride,
+                        .rest = rest,
+                        .size = free_after ? level.size : std::numeric_limits<int32_t>::max(),
+                        .first = base + range.first,
+                        .last = base + range.last});
+      }
+    }
+    return false;
+  });
+}
+
 absl::Status CheckLevelsAre(LevelKind kind, const TopologyShape& shape) {
   for (size_t i = 0; i < shape.levels.size(); ++i) {
     if (shape.levels[i].kind == kind) continue;
@@ -257,6 +344,18 @@ bool ProductReduces(std::span<const Level> levels, VertexId vertex) {
     return found;
   });
   return reduces;
+}
+
+std::vector<Rotation> ProductRotations(std::span<const Level> levels) {
+  std::vector<Rotation> rotations;
+  level_cc::ForEachDimension(levels, [&](const level_cc::Dimension& dimension) {
+    if (dimension.level->kind != LevelKind::kLine) {
+      rotations.push_back(
+          {.stride = static_cast<int32_t>(dimension.stride), .size = dimension.level->size});
+    }
+    return false;
+  });
+  return rotations;
 }
 
 }  // namespace orrery::cluster

@@ -21,6 +21,12 @@ struct LineLink {
   int32_t to = 0;
 };
 
+/// Members from `first` to `last` - 1.
+struct MemberRange {
+  int32_t first = 0;
+  int32_t last = 0;
+};
+
 /// The record of a level kind. Links of a line of `size` members are numbered from 0.
 struct LevelRule {
   absl::string_view name;  // "ring", as a cluster file says it
@@ -33,6 +39,9 @@ struct LevelRule {
                  std::vector<LinkNumber>& route) = nullptr;
   /// How many links that is.
   int32_t (*hops)(int32_t size, LineLink ends) = nullptr;
+  /// Appends ranges that hold every other member between them: from member `from`, the ways to
+  /// those of a range begin with the same link.
+  void (*append_ways)(int32_t size, int32_t from, std::vector<MemberRange>& ranges) = nullptr;
 };
 
 const LevelRule& RuleOf(LevelKind kind);
@@ -50,6 +59,12 @@ void AppendProductRoute(std::span<const Level> levels, DeviceId from, DeviceId t
                         std::vector<LinkNumber>& route);
 PathInfo ProductPath(std::span<const Level> levels, DeviceId from, DeviceId to);
 bool ProductReduces(std::span<const Level> levels, VertexId vertex);
+/// Of all dimensions but lines, whose ends differ from their middle.
+std::vector<Rotation> ProductRotations(std::span<const Level> levels);
+/// Topology::AppendDestinations. None where a set of that form cannot tell whether levels of
+/// different rates narrow a way: of three dimensions and more.
+void AppendProductDestinations(std::span<const Level> levels, DeviceId from,
+                               std::vector<DeviceSet>& sets);
 
 /// The record of a topology that reads its levels as such a product: `record` with the functions
 /// that follow from that.
@@ -66,6 +81,11 @@ constexpr TopologyKind OfLevels(TopologyKind record) {
   };
   record.path = [](const TopologyShape& shape, DeviceId from, DeviceId to) {
     return ProductPath(shape.levels, from, to);
+  };
+  record.rotations = [](const TopologyShape& shape) { return ProductRotations(shape.levels); };
+  record.append_destinations = [](const TopologyShape& shape, DeviceId from,
+                                  std::vector<DeviceSet>& sets) {
+    AppendProductDestinations(shape.levels, from, sets);
   };
   return record;
 }

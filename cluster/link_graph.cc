@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <boost/graph/breadth_first_search.hpp>
 #include <limits>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -189,20 +188,38 @@ std::string LinkGraph::LinkName(LinkId link) const {
   return absl::StrCat(VertexName(row.from), " -> ", VertexName(row.to), " (", row.kind, ")");
 }
 
+// Breadth first, and widths in the order in which vertices were found: each has those that are
+// closer before it. A search for each of many devices is what routes on large graphs cost.
 std::unique_ptr<const LinkGraph::Distances> LinkGraph::Search(DeviceId to) const {
   auto found = std::make_unique<Distances>();
-  found->links = link_graph_cc::DistancesFrom(reversed_, to.index());
-  const auto distance = [&](int32_t vertex) { return found->links[static_cast<size_t>(vertex)]; };
-  std::vector<int32_t> order(static_cast<size_t>(vertex_count_));
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, distance);
-  found->width.resize(order.size());
-  found->width[static_cast<size_t>(to.index())] = std::numeric_limits<int64_t>::max();
+  std::vector<int32_t>& distances = found->links;
+  std::vector<int64_t>& widths = found->width;
+  distances.assign(static_cast<size_t>(vertex_count_), -1);
+  widths.assign(static_cast<size_t>(vertex_count_), 0);
+  const auto start = static_cast<size_t>(to.index());
+  distances[start] = 0;
+  widths[start] = std::numeric_limits<int64_t>::max();
+  std::vector<int32_t> order = {to.index()};
+  order.reserve(static_cast<size_t>(vertex_count_));
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto [first, last] = boost::out_edges(order[i], reversed_);
+    for (auto edge = first; edge != last; ++edge) {
+      const int32_t next = boost::target(*edge, reversed_);
+      int32_t& distance = distances[static_cast<size_t>(next)];
+      if (distance >= 0) continue;
+      distance = distances[static_cast<size_t>(order[i])] + 1;
+      order.push_back(next);
+    }
+  }
   for (const int32_t vertex : order) {
-    for (const auto& edge : Closer(found->links, vertex)) {
-      const int64_t beyond = found->width[static_cast<size_t>(links_[edge].to.index())];
-      int64_t& width = found->width[static_cast<size_t>(vertex)];
-      width = std::max(width, std::min(beyond, links_[edge].speed.rate.bytes_per_second()));
+    const int32_t closer = distances[static_cast<size_t>(vertex)] - 1;
+    int64_t& width = widths[static_cast<size_t>(vertex)];
+    const auto [first, last] = boost::out_edges(vertex, graph_);
+    for (auto edge = first; edge != last && closer >= 0; ++edge) {
+      const auto next = static_cast<size_t>(boost::target(*edge, graph_));
+      if (distances[next] != closer) continue;
+      const LinkId link(boost::get(boost::edge_index, graph_, *edge));
+      width = std::max(width, std::min(widths[next], links_[link].speed.rate.bytes_per_second()));
     }
   }
   return found;

@@ -1,6 +1,9 @@
 #ifndef ORRERY_CLUSTER_TOPOLOGIES_H_
 #define ORRERY_CLUSTER_TOPOLOGIES_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "cluster/topology.h"
 
 // The records of all topologies by name, as topologies.def lists them, and what several of them
@@ -22,6 +25,18 @@ absl::Status CheckWholeNodes(const TopologyShape& shape);
 /// That there are levels, that each has a positive rate where it has links, and that there are as
 /// many devices as the product of their sizes.
 absl::Status CheckLevels(const TopologyShape& shape);
+
+/// Devices from `begin` to before `end`.
+struct DeviceRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+/// Appends the devices of `outer` but for those of `inner`, which lies in it, one set on each side.
+void AppendAround(DeviceRange outer, DeviceRange inner, std::vector<DeviceSet>& sets);
+
+/// Appends the devices of `range` whose number leaves `rest` when divided by `stride`, if any.
+void AppendEvery(int64_t stride, int64_t rest, DeviceRange range, std::vector<DeviceSet>& sets);
 
 }  // namespace orrery::cluster
 

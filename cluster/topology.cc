@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -94,6 +95,24 @@ absl::Status CheckLevels(const TopologyShape& shape) {
       absl::StrCat("got ", shape.devices, " devices; wanted the product of the levels, ", product));
 }
 
+void AppendAround(DeviceRange outer, DeviceRange inner, std::vector<DeviceSet>& sets) {
+  AppendEvery(1, 0, {outer.begin, inner.begin}, sets);
+  AppendEvery(1, 0, {inner.end, outer.end}, sets);
+}
+
+void AppendEvery(int64_t stride, int64_t rest, DeviceRange range, std::vector<DeviceSet>& sets) {
+  // Of numbers below 0 nothing is asked: rest < stride, so these round to 0.
+  const auto digit = [&](int64_t number) {
+    return static_cast<int32_t>((number - rest + stride - 1) / stride);
+  };
+  const DeviceSet set = {.stride = static_cast<int32_t>(stride),
+                         .rest = static_cast<int32_t>(rest),
+                         .size = std::numeric_limits<int32_t>::max(),
+                         .first = digit(range.begin),
+                         .last = digit(range.end)};
+  if (set.first < set.last) sets.push_back(set);
+}
+
 std::span<const TopologyKind* const> AllTopologies() { return topology_cc::kTopologies; }
 
 Topology::Topology() : Topology(kFullyConnectedTopology, TopologyShape{}) {}
@@ -174,6 +193,16 @@ bool Topology::SwitchReduces(VertexId vertex) const {
 
 std::optional<Bandwidth> Topology::Bisection() const {
   return kind_->bisection != nullptr ? kind_->bisection(shape_) : std::nullopt;
+}
+
+std::vector<Rotation> Topology::Rotations() const {
+  return kind_->rotations != nullptr ? kind_->rotations(shape_) : std::vector<Rotation>();
+}
+
+void Topology::AppendDestinations(DeviceId from, std::vector<DeviceSet>& sets) const {
+  // Where some links are faster, others are the narrowest.
+  if (kind_->append_destinations == nullptr || !faster_.empty()) return;
+  kind_->append_destinations(shape_, from, sets);
 }
 
 const CollectiveProfile& Topology::collective_profile() const {

@@ -68,6 +68,37 @@ inline constexpr size_t kMaxLevels = 8;
 /// million devices fully connected have 10^12 links.
 using LinkNumber = int64_t;
 
+/// A way to renumber devices that changes nothing: of each device, the digit number / stride % size
+/// becomes the next one, and the last the first. Routes become routes, link by link, of the same
+/// speeds and kinds, and links that differed differ; likewise the switches that they pass, which
+/// reduce where those did.
+struct Rotation {
+  int32_t stride = 1;
+  int32_t size = 1;
+
+  /// Where the device is then.
+  DeviceId Of(DeviceId device) const {
+    const int32_t digit = device.index() / stride % size;
+    return DeviceId(device.index() + (digit + 1 < size ? stride : -digit * stride));
+  }
+};
+
+/// Devices by their number: it leaves `rest` when divided by `stride`, and number / stride % size
+/// is `first` to `last` - 1.
+struct DeviceSet {
+  int32_t stride = 1;
+  int32_t rest = 0;
+  int32_t size = 1;
+  int32_t first = 0;
+  int32_t last = 0;
+
+  /// Whether the device is one of them.
+  bool Holds(DeviceId device) const {
+    const int32_t digit = device.index() / stride % size;
+    return device.index() % stride == rest && digit >= first && digit < last;
+  }
+};
+
 /// How --cluster spells the size of a topology, behind its name and a colon.
 enum class SizeSpelling : uint8_t {
   kNone,     // not at all: only files have it
@@ -105,6 +136,11 @@ struct TopologyKind {
   std::optional<Bandwidth> (*bisection)(const TopologyShape& shape) = nullptr;
   /// See Topology::SwitchReduces. Left out, no switch does.
   bool (*reduces)(const TopologyShape& shape, VertexId vertex) = nullptr;
+  /// See Topology::Rotations. Left out, none is known.
+  std::vector<Rotation> (*rotations)(const TopologyShape& shape) = nullptr;
+  /// See Topology::AppendDestinations. Left out, nothing is known of where routes part.
+  void (*append_destinations)(const TopologyShape& shape, DeviceId from,
+                              std::vector<DeviceSet>& sets) = nullptr;
   /// The name of a vertex; left out, they are numbered.
   std::string (*vertex_name)(const TopologyShape& shape, VertexId vertex) = nullptr;
   /// Whether the levels are the dimensions of a grid: the device number counts along levels[0]
@@ -112,6 +148,8 @@ struct TopologyKind {
   bool grid = false;
   /// Whether no route has more links than it needs; a test holds routes to that.
   bool fewest_links = true;
+  /// Whether any way to renumber devices changes nothing, as a Rotation does not.
+  bool interchangeable = false;
 };
 
 /// All kinds of topology, in the order of topologies.def.
@@ -170,6 +208,15 @@ class Topology {
   /// at which one half can send to the other; 0 for one device. At most what the type holds.
   /// Nothing where no closed form is known.
   std::optional<Bandwidth> Bisection() const;
+
+  /// Rotations that are known of it, by which ranks that are alike are found; not all that there
+  /// are.
+  std::vector<Rotation> Rotations() const;
+
+  /// Appends sets of devices that hold every other device between them: all routes from `from` to
+  /// those of one set begin with the same link, and have the same one as their narrowest, or the
+  /// first of several. None where that is not known; then it looks at each device.
+  void AppendDestinations(DeviceId from, std::vector<DeviceSet>& sets) const;
 
   /// What the communication library of these devices adds to the links; ideal unless it was set.
   const CollectiveProfile& collective_profile() const;

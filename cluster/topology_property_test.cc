@@ -6,6 +6,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/edmonds_karp_max_flow.hpp>
 #include <limits>
+#include <map>
 #include <random>
 #include <set>
 #include <span>
@@ -17,6 +18,7 @@
 #include "cluster/link_graph.h"
 #include "cluster/link_route_test_util.h"
 #include "cluster/topologies.h"
+#include "cluster/topology_shapes_test_util.h"
 
 // What holds for every line of topologies.def and every shape that it takes. A new topology is
 // tested here without an edit.
@@ -24,133 +26,6 @@
 namespace orrery::cluster {
 namespace topology_property_test_cc {
 namespace {
-
-constexpr PathInfo kFast = {Bandwidth(300), Duration(7)};
-constexpr PathInfo kSlow = {Bandwidth(25), Duration(31)};
-constexpr PathInfo kOther = {Bandwidth(70), Duration(3)};
-
-std::string Name(const Topology& topology) {
-  const TopologyShape& shape = topology.shape();
-  std::string name = absl::StrCat(
-      topology.kind().name, " of ", shape.devices, " devices in nodes of ", shape.devices_per_node,
-      " on ", shape.nics_per_node, " NICs and ", shape.boards_per_node, " boards, port ",
-      shape.port.rate.bytes_per_second(), ", nic ", shape.nic.rate.bytes_per_second(), ", spine ",
-      shape.spine.rate.bytes_per_second(), shape.one_way ? " one way" : "");
-  for (const Level& level : shape.levels) {
-    absl::StrAppend(&name, " x ", level.size, "^", level.parents, " kind ",
-                    static_cast<int>(level.kind), " at ", level.speed.rate.bytes_per_second());
-  }
-  return name;
-}
-
-// Nodes and NICs of all sizes.
-std::vector<TopologyShape> NodeShapes(int32_t most_devices, bool in_nodes, bool has_variants) {
-  std::vector<TopologyShape> shapes;
-  for (int32_t devices = 1; devices <= most_devices; ++devices) {
-    for (int32_t per_node = 1; per_node <= (in_nodes ? devices : 1); ++per_node) {
-      if (devices % per_node != 0) continue;
-      for (const bool fast_port : {true, false}) {
-        TopologyShape shape = {.devices = devices, .devices_per_node = per_node};
-        shape.port = fast_port ? kFast : kSlow;
-        shape.nic = fast_port ? kSlow : kFast;
-        shape.spine = per_node % 2 == 0 ? kOther : kSlow;
-        shape.host = kOther;
-        shape.bridge = kOther;
-        shape.one_way = fast_port;
-        shapes.push_back(shape);
-        if (!has_variants) continue;
-        shape.one_way = !fast_port;
-        shape.nics_per_node = per_node % 2 == 0 ? per_node / 2 : 1;
-        shapes.push_back(shape);
-        if (per_node % 2 != 0) continue;
-        shape.boards_per_node = fast_port ? 2 : per_node;
-        shapes.push_back(shape);
-        shape.nics_per_node = 0;
-        shapes.push_back(shape);
-      }
-    }
-  }
-  return shapes;
-}
-
-int32_t Draw(std::mt19937& random, int32_t least, int32_t most) {
-  // std::uniform_int_distribution is not the same everywhere.
-  return least + static_cast<int32_t>(random() % static_cast<uint32_t>(most - least + 1));
-}
-
-// Up to four levels, of one kind and speed or mixed, filled or partly filled.
-std::vector<TopologyShape> LevelShapes(int32_t most_devices, size_t count) {
-  std::mt19937 random(20260);
-  std::vector<TopologyShape> shapes;
-  while (shapes.size() < count) {
-    TopologyShape shape;
-    const bool mixed = random() % 2 == 0;
-    const auto kind = static_cast<LevelKind>(Draw(random, 0, 4));
-    for (int32_t levels = Draw(random, 1, 4); levels > 0; --levels) {
-      Level level = {.size = Draw(random, 1, 5), .speed = kFast, .kind = kind};
-      if (mixed) level.kind = static_cast<LevelKind>(Draw(random, 0, 4));
-      if (mixed) level.speed = random() % 2 == 0 ? kSlow : kOther;
-      level.parents = Draw(random, 1, 3);
-      shape.levels.push_back(level);
-      shape.devices *= level.size;
-    }
-    if (random() % 4 == 0 && shape.devices > 2) --shape.devices;
-    if (shape.devices <= most_devices) shapes.push_back(shape);
-  }
-  return shapes;
-}
-
-// Rings with more links thrown in, over devices and switches.
-std::vector<TopologyShape> GraphShapes(int32_t most_devices, size_t count) {
-  std::mt19937 random(4);
-  std::set<std::pair<int32_t, int32_t>> taken;
-  std::vector<TopologyShape> shapes;
-  while (shapes.size() < count) {
-    GraphParts parts = {.devices = Draw(random, 1, most_devices), .switches = Draw(random, 0, 4)};
-    const int32_t vertices = parts.devices + parts.switches;
-    taken.clear();
-    for (int32_t i = 0; i < (vertices > 1 ? 2 * vertices : 0); ++i) {
-      const int32_t from = i < vertices ? i : Draw(random, 0, vertices - 1);
-      const int32_t to = i < vertices ? (i + 1) % vertices : Draw(random, 0, vertices - 1);
-      const PathInfo& speed = random() % 2 == 0 ? kFast : kSlow;
-      if (from == to || !taken.emplace(from, to).second) continue;
-      parts.links.push_back({VertexId(from), VertexId(to), speed, "link"});
-    }
-    TopologyShape shape = {.devices = parts.devices};
-    shape.graph = std::make_shared<const LinkGraph>(*LinkGraph::Create(std::move(parts)));
-    shapes.push_back(shape);
-  }
-  return shapes;
-}
-
-std::vector<TopologyShape> Shapes(const TopologyKind& kind, int32_t most_devices) {
-  if (absl::StrContains(kind.parameters, "levels")) return LevelShapes(most_devices, 400);
-  if (absl::StrContains(kind.parameters, "graph")) return GraphShapes(most_devices, 30);
-  const bool has_variants = absl::StrContains(kind.parameters, "one_way") ||
-                            absl::StrContains(kind.parameters, "nics_per_node");
-  return NodeShapes(most_devices, absl::StrContains(kind.parameters, "devices_per_node"),
-                    has_variants);
-}
-
-// The topologies of that kind over many shapes, as far as the kind takes them.
-std::vector<Topology> Topologies(const TopologyKind& kind, int32_t most_devices) {
-  std::vector<Topology> topologies;
-  for (const TopologyShape& shape : Shapes(kind, most_devices)) {
-    const auto topology = Topology::Create(kind, shape);
-    if (topology.ok()) topologies.push_back(*topology);
-    if (topologies.size() == 60) break;
-  }
-  return topologies;
-}
-
-template <typename Check>
-void ForEachPair(int32_t devices, Check check) {
-  for (int32_t from = 0; from < devices; ++from) {
-    for (int32_t to = 0; to < devices; ++to) {
-      if (from != to) check(DeviceId(from), DeviceId(to));
-    }
-  }
-}
 
 // That the links lead from one device to the other, and to no vertex twice.
 void ExpectEndToEnd(const Topology& topology, DeviceId from, DeviceId to,
@@ -317,6 +192,35 @@ TEST_P(EveryTopology, FasterLinksAreThoseOfTheirKind) {
   }
 }
 
+// Links of routes to links, one to one, alike; and some rotation is known wherever one is looked
+// for. WithFasterLinks goes by kinds.
+TEST_P(EveryTopology, RotationsMoveRoutesOntoRoutes) {
+  int known = 0;
+  for (const Topology& topology : Topologies(*GetParam(), 24)) {
+    for (const Rotation& rotation : topology.Rotations()) {
+      known += rotation.size > 1;
+      std::map<LinkNumber, LinkNumber> after, before;
+      std::map<VertexId, VertexId> vertex_after, vertex_before;
+      ForEachPair(topology.devices(), [&](DeviceId from, DeviceId to) {
+        std::vector<LinkNumber> route, moved;
+        topology.AppendRoute(from, to, route);
+        topology.AppendRoute(rotation.Of(from), rotation.Of(to), moved);
+        ASSERT_EQ(route.size(), moved.size()) << Name(topology);
+        for (size_t i = 0; i < route.size(); ++i) {
+          const Link a = topology.LinkAt(route[i]), b = topology.LinkAt(moved[i]);
+          EXPECT_TRUE(a.speed == b.speed && a.kind == b.kind) << Name(topology);
+          EXPECT_EQ(after.emplace(route[i], moved[i]).first->second, moved[i]) << Name(topology);
+          EXPECT_EQ(before.emplace(moved[i], route[i]).first->second, route[i]) << Name(topology);
+          EXPECT_EQ(vertex_after.emplace(a.to, b.to).first->second, b.to) << Name(topology);
+          EXPECT_EQ(vertex_before.emplace(b.to, a.to).first->second, a.to) << Name(topology);
+          EXPECT_EQ(topology.SwitchReduces(a.to), topology.SwitchReduces(b.to));
+        }
+      });
+    }
+  }
+  EXPECT_EQ(known > 0, GetParam() != &kMeshTopology && GetParam() != &kGraphTopology);
+}
+
 TEST_P(EveryTopology, BisectionIsTheLeastFlowBetweenTwoHalves) {
   for (const Topology& topology : Topologies(*GetParam(), 8)) {
     if (!topology.Bisection().has_value()) continue;
@@ -353,10 +257,7 @@ TEST_P(EveryTopology, AnswersForAMillionDevices) {
   ExpectEndToEnd(*topology, DeviceId(0), last, route);
 }
 
-INSTANTIATE_TEST_SUITE_P(Topologies, EveryTopology, testing::ValuesIn(AllTopologies()),
-                         [](const testing::TestParamInfo<const TopologyKind*>& info) {
-                           return std::string(info.param->name);
-                         });
+INSTANTIATE_TEST_SUITE_P(Topologies, EveryTopology, testing::ValuesIn(AllTopologies()), KindName);
 
 }  // namespace
 }  // namespace topology_property_test_cc

@@ -6,6 +6,7 @@
 #include "cost_models/kernels/expert_products.h"
 #include "cost_models/kernels/kernel_rates.h"
 #include "cost_models/kernels/matrix_product.h"
+#include "cost_models/least_time.h"
 #include "cost_models/op_kernels.h"
 #include "cost_models/over_links.h"
 #include "ir/op_info.h"
@@ -20,10 +21,13 @@ namespace kernels_cc {
 namespace {
 
 // At a share of the peak of memory.
+double MemorySeconds(Bytes bytes, const cluster::Device& device, double share) {
+  return static_cast<double>(bytes.count()) /
+         (static_cast<double>(device.memory_bandwidth.bytes_per_second()) * share);
+}
+
 Duration MemoryTime(Bytes bytes, const cluster::Device& device, double share) {
-  return Duration::FromSeconds(
-      static_cast<double>(bytes.count()) /
-      (static_cast<double>(device.memory_bandwidth.bytes_per_second()) * share));
+  return Duration::FromSeconds(MemorySeconds(bytes, device, share));
 }
 
 // The share of the peak of memory that kernels of an op reach; `in_order`, of those that read and
@@ -54,7 +58,7 @@ bool HasRowsOf(const OpView& op, int64_t length) {
   });
 }
 
-class Kernels final : public OverLinks {
+class Kernels final : public OverLinks, public LeastTimes {
  public:
   Duration Compute(const OpView& op, const cluster::Device& device) const override {
     const ir::OpInfo& info = ir::GetOpInfo(op.kind);
@@ -67,6 +71,26 @@ class Kernels final : public OverLinks {
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
                                 const cluster::Device& device) const override {
     return Moving(flops, bytes, device, device.rates.half.memory) + Start(device);
+  }
+
+  LeastTime LeastOf(const OpView& op, const cluster::Device& device) const override {
+    const ir::OpInfo& info = ir::GetOpInfo(op.kind);
+    if (info.op_class == ir::OpClass::kView) return {};
+    LeastTime least;
+    int launches = LaunchesOf(op) + OtherPasses(op);
+    if (info.products != nullptr) {
+      least = LeastProducts(op, device);
+    } else if (IsFusedAttention(op)) {
+      least.kernels = {LeastAttention(FusedAttentionOf(op), device, device.rates)};
+    } else if (IsAttentionInParts(op)) {
+      least = LeastAttentionInParts(AttentionInPartsOf(op), device, device.rates);
+      launches = LeastKernelsOf(AttentionInPartsOf(op));
+    } else {
+      least.kernels = {info.matrix_product ? OtherKernel(op, info, device)
+                                           : LeastMoving(op, info, device)};
+    }
+    least.starts_s = (Start(device) * launches).seconds();
+    return least;
   }
 
   double Straggling(const cluster::Device& device) const override {
@@ -119,6 +143,19 @@ class Kernels final : public OverLinks {
     return copies ? 2 : 0;
   }
 
+  // Of experts with a kernel each, too: what the last wave of one leaves idle others take. What
+  // software moves besides is not in it: of shares it is rounded down.
+  static LeastTime LeastProducts(const OpView& op, const cluster::Device& device) {
+    ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
+    LeastTime least;
+    for (const ir::ProductShape& shape : ProductsOf(op)) {
+      if (shape.batch < 1 || shape.m < 1 || shape.n < 1 || shape.k < 1) continue;
+      types.along_k = HasRowsOf(op, shape.k);
+      least.kernels.push_back(LeastProduct(shape, types, device, ClockOf(device.rates, types.in)));
+    }
+    return least;
+  }
+
   static Duration Products(const OpView& op, const cluster::Device& device) {
     ProductTypes types = {.in = op.operands[0]->dtype, .out = op.results[0]->dtype};
     Duration sum = MemoryTime(ExtraBytesOf(op), device, device.rates.half.memory);
@@ -134,12 +171,25 @@ class Kernels final : public OverLinks {
 
   static Duration OtherProduct(const OpView& op, const ir::OpInfo& info,
                                const cluster::Device& device) {
+    return Duration::FromSeconds(OtherKernel(op, info, device).seconds());
+  }
+
+  static LeastKernel OtherKernel(const OpView& op, const ir::OpInfo& info,
+                                 const cluster::Device& device) {
     const KernelRates& rates = device.rates;
     const ir::DType dtype = op.operands[0]->dtype;
     const double rate = MatrixPeak(dtype, device).flops_per_second() * rates.other_products;
-    const Duration products = Duration::FromSeconds(FlopsOf(op).count() / rate);
     const double share = MemoryShare(info, rates, ProductRatesOf(rates, dtype).memory);
-    return std::max(products, MemoryTime(BytesMovedBy(op), device, share));
+    return {.arithmetic_s = FlopsOf(op).count() / rate,
+            .memory_s = MemorySeconds(BytesMovedBy(op), device, share)};
+  }
+
+  static LeastKernel LeastMoving(const OpView& op, const ir::OpInfo& info,
+                                 const cluster::Device& device) {
+    const double share = MemoryShare(info, device.rates, device.rates.half.memory);
+    const Bytes bytes = BytesMovedBy(op) + BytesOfOtherCopy(op, device);
+    return {.arithmetic_s = FlopsOf(op).count() / device.fp32.flops_per_second(),
+            .memory_s = MemorySeconds(bytes, device, share)};
   }
 
   static Duration Moving(Flops flops, Bytes bytes, const cluster::Device& device, double share) {

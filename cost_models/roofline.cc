@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "cost_models/kernels/matrix_product.h"
+#include "cost_models/least_time.h"
 #include "cost_models/over_links.h"
 #include "ir/op_info.h"
 #include "support/check.h"
@@ -13,19 +14,28 @@ namespace orrery::cost_models {
 namespace roofline_cc {
 namespace {
 
-class Roofline final : public OverLinks {
+class Roofline final : public OverLinks, public LeastTimes {
  public:
   Duration Compute(const OpView& op, const cluster::Device& device) const override {
     const ir::OpInfo& info = ir::GetOpInfo(op.kind);
     if (info.op_class == ir::OpClass::kView) return Duration(0);
     ORRERY_CHECK(info.op_class == ir::OpClass::kCompute || info.op_class == ir::OpClass::kOptimizer)
         << info.name << " is no kernel";
-    const FlopRate peak =
-        info.matrix_product ? MatrixPeak(op.operands[0]->dtype, device) : device.fp32;
     const Duration arithmetic =
-        Duration::FromSeconds(FlopsOf(op).count() / peak.flops_per_second());
+        Duration::FromSeconds(FlopsOf(op).count() / PeakOf(op, info, device).flops_per_second());
     const Duration memory = TransferTime(BytesMovedBy(op), device.memory_bandwidth);
     return std::max(arithmetic, memory) + device.launch_overhead * info.kernels;
+  }
+
+  LeastTime LeastOf(const OpView& op, const cluster::Device& device) const override {
+    const ir::OpInfo& info = ir::GetOpInfo(op.kind);
+    if (info.op_class == ir::OpClass::kView) return {};
+    const auto bandwidth = static_cast<double>(device.memory_bandwidth.bytes_per_second());
+    LeastTime least{.kernels = {}, .starts_s = (device.launch_overhead * info.kernels).seconds()};
+    least.kernels.push_back(
+        {.arithmetic_s = FlopsOf(op).count() / PeakOf(op, info, device).flops_per_second(),
+         .memory_s = static_cast<double>(BytesMovedBy(op).count()) / bandwidth});
+    return least;
   }
 
   std::optional<Duration> Fused(Flops flops, Bytes bytes,
@@ -34,6 +44,11 @@ class Roofline final : public OverLinks {
         Duration::FromSeconds(flops.count() / device.fp32.flops_per_second());
     return std::max(arithmetic, TransferTime(bytes, device.memory_bandwidth)) +
            device.launch_overhead;
+  }
+
+ private:
+  static FlopRate PeakOf(const OpView& op, const ir::OpInfo& info, const cluster::Device& device) {
+    return info.matrix_product ? MatrixPeak(op.operands[0]->dtype, device) : device.fp32;
   }
 };
 

@@ -79,6 +79,21 @@ void Function::Reserve(int32_t ops, int32_t values) {
   value_producers_.reserve(values);
 }
 
+// A type has its dimensions, shardings and an entry of a hash map; of the text of names,
+// which copies share, so much is counted for each value.
+int64_t Function::held_bytes() const {
+  constexpr int64_t kOfEntry = 160, kOfName = 24;
+  const auto bytes = [](const auto& of) {
+    return static_cast<int64_t>(of.capacity() * sizeof(of.front()));
+  };
+  constexpr int64_t kOfOp = sizeof(OpKind) + sizeof(Range) + sizeof(Results) + sizeof(AttributesId);
+  constexpr int64_t kOfValue = sizeof(TypeId) + sizeof(OpId) + sizeof(absl::string_view) + kOfName;
+  constexpr int64_t kOfType = sizeof(TensorType) + kOfEntry;
+  return static_cast<int64_t>(sizeof(Function)) + kOfOp * op_limit() + kOfValue * value_limit() +
+         kOfType * types_.size() + bytes(operand_pool_) + bytes(inputs_) + bytes(outputs_) +
+         bytes(order_);
+}
+
 InputRole Function::input_role(ValueId value) const {
   for (const Input& input : inputs_) {
     if (input.value == value) return input.role;

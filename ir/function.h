@@ -75,6 +75,8 @@ class Function {
   /// Gives the function another name.
   void Rename(absl::string_view name) { name_ = std::string(name); }
   const Mesh& mesh() const { return mesh_; }
+  /// Puts it on another mesh, with the same axes but for the sizes of some that split nothing.
+  void SetMesh(Mesh mesh) { mesh_ = std::move(mesh); }
 
   // Building. Nothing here checks types: `ir::Builder` infers them and `ir::Verify` checks them.
 
@@ -158,6 +160,8 @@ class Function {
   /// The type of a value; good until the function goes.
   const TensorType& type(ValueId value) const { return types_[value_types_[value]]; }
   const TypeTable& types() const { return types_; }
+  /// About how much memory the function takes, its names and tables with it.
+  int64_t held_bytes() const;
   /// The name, or "" when it has none; good until the function goes.
   absl::string_view value_name(ValueId value) const {
     return names_[static_cast<size_t>(value.index())];

@@ -108,6 +108,24 @@ TEST(PrintValue, NamesAPlaceAsTheTextDoes) {
   EXPECT_EQ(PrintValue(function, function.result(dropped)), "%<value1>");
 }
 
+TEST(Function, GoesOntoAnotherMesh) {
+  Function function("f", Mesh({{"pp", 2}, {"hp", 4}}));
+  const Mesh other({{"pp", 8}, {"hp", 4}});
+  function.SetMesh(other);
+  EXPECT_EQ(function.mesh(), other);
+}
+
+TEST(Function, TellsHowMuchMemoryItTakes) {
+  Function function("f");
+  ValueId value = function.AddInput("x", kPair, InputRole::kData);
+  const int64_t empty = function.held_bytes();
+  constexpr int64_t kOps = 1000;
+  for (int64_t i = 0; i < kOps; ++i) value = function.result(Relu(function, value));
+  const int64_t an_op = (function.held_bytes() - empty) / kOps;
+  EXPECT_GE(an_op, 60);
+  EXPECT_LE(an_op, 200);
+}
+
 TEST(FunctionDeathTest, NamesOurOwnBugs) {
   Function function("f");
   const ValueId x = function.AddInput("x", kPair, InputRole::kData);

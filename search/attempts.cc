@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "search/least_memory.h"
+#include "search/bounds/least_memory.h"
 #include "support/status.h"
 #include "transforms/schedules/orders.h"
 

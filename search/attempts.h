@@ -3,7 +3,7 @@
 
 #include "absl/status/statusor.h"
 #include "search/plan_player.h"
-#include "search/run.h"
+#include "search/runs/run.h"
 
 namespace orrery::search {
 

@@ -7,8 +7,9 @@
 
 #include "ir/models/model_test_util.h"
 #include "ir/op_kind.h"
-#include "search/least_memory.h"
-#include "search/setting_test_util.h"
+#include "search/bounds/least_memory.h"
+#include "search/evaluate.h"
+#include "search/settings/setting_test_util.h"
 #include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_test_util.h"

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "search/attempts.h"
-#include "search/least_memory.h"
+#include "search/bounds/least_memory.h"
 #include "search/memory_fit.h"
-#include "search/model_flops.h"
+#include "search/settings/model_flops.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -62,20 +62,51 @@ absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan) {
   return Play(setting, plan, unlimited);
 }
 
-absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget) {
+namespace evaluate_cc {
+namespace {
+
+// How a plan is played.
+struct Playing {
+  bool figures_alone = false;
+  PartStore* parts = nullptr;
+};
+
+absl::StatusOr<Run> PlayWays(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget,
+                             const Playing& how) {
   if (const std::string key = StepKey(plan), made = StepKey(setting.made_for); key != made) {
     return absl::InvalidArgumentError(absl::StrCat(
         ToString(plan, setting.base), ": the setting's step is of ", made,
         "; wanted a setting of the plan's own values, as search::Settings makes them"));
   }
   const auto start = std::chrono::steady_clock::now();
-  PlanPlayer player(setting, plan, budget);
-  ORRERY_RETURN_IF_ERROR(player.Prepare());
-  ORRERY_ASSIGN_OR_RETURN(Run best, BestRun(player));
-  best.figures = evaluate_cc::FiguresOf(setting, plan, best);
-  best.work = player.work();
-  best.figures.wall_time_s = evaluate_cc::SecondsSince(start);
-  return best;
+  const PlayBudget given = budget;
+  for (const bool skips : {true, false}) {
+    budget = given;
+    PlanPlayer player(setting, plan, budget);
+    if (how.figures_alone) player.WantFiguresAlone();
+    if (!skips) player.PlayAll();
+    player.ShareParts(how.parts);
+    ORRERY_RETURN_IF_ERROR(player.Prepare());
+    ORRERY_ASSIGN_OR_RETURN(Run best, BestRun(player));
+    if (!player.Complete(best)) continue;
+    best.figures = FiguresOf(setting, plan, best);
+    best.work = player.work();
+    best.figures.wall_time_s = SecondsSince(start);
+    return best;
+  }
+  return absl::InternalError("a run in which nothing is skipped has a report that is not its own");
+}
+
+}  // namespace
+}  // namespace evaluate_cc
+
+absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget) {
+  return evaluate_cc::PlayWays(setting, plan, budget, {});
+}
+
+absl::StatusOr<Run> PlayForFigures(const Setting& setting, const ParallelPlan& plan,
+                                   PlayBudget& budget, PartStore* parts) {
+  return evaluate_cc::PlayWays(setting, plan, budget, {.figures_alone = true, .parts = parts});
 }
 
 absl::StatusOr<Duration> StepTimeOf(const Setting& setting, const ParallelPlan& plan,
@@ -85,19 +116,32 @@ absl::StatusOr<Duration> StepTimeOf(const Setting& setting, const ParallelPlan& 
   return player.StepTimeOf(step);
 }
 
-absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan) {
+double PriceOfSample(const Setting& setting, const Result& result) {
+  constexpr double kSecondsAnHour = 3600;
+  if (!result.ran) return 0;
+  return setting.device_hour * static_cast<double>(result.plan.ranks()) *
+         result.step_time.seconds() / kSecondsAnHour / static_cast<double>(setting.batch_size);
+}
+
+Result CannotFitResult(const Setting& setting, const ParallelPlan& plan) {
   Result result;
   result.plan = plan;
-  if (CannotFit(setting, plan)) {
-    result.peak_memory = LeastMemory(setting, plan);
-    result.infeasible = {
-        .reason = InfeasibleReason::kMemory,
-        .detail =
-            absl::StrCat("parameters and optimizer state alone need ", ToString(result.peak_memory),
-                         " a rank at least; the limit is ", ToString(MemoryLimit(setting, plan)))};
-    return result;
-  }
-  const absl::StatusOr<Run> run = Play(setting, plan);
+  result.peak_memory = LeastMemory(setting, plan);
+  result.infeasible = {
+      .reason = InfeasibleReason::kMemory,
+      .detail =
+          absl::StrCat("parameters and optimizer state alone need ", ToString(result.peak_memory),
+                       " a rank at least; the limit is ", ToString(MemoryLimit(setting, plan)))};
+  return result;
+}
+
+absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan,
+                                PartStore* parts) {
+  if (CannotFit(setting, plan)) return CannotFitResult(setting, plan);
+  Result result;
+  result.plan = plan;
+  PlayBudget unlimited;
+  const absl::StatusOr<Run> run = PlayForFigures(setting, plan, unlimited, parts);
   if (!run.ok()) {
     result.infeasible = AsInfeasible(run.status());
     if (result.infeasible.has_value()) return result;

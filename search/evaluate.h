@@ -7,9 +7,10 @@
 
 #include "absl/status/statusor.h"
 #include "search/plan_player.h"
-#include "search/run.h"
-#include "search/setting.h"
+#include "search/runs/run.h"
+#include "search/settings/setting.h"
 #include "simulator/report/report_json.h"
+#include "support/parts/part_store.h"
 #include "support/status.h"
 #include "support/units.h"
 
@@ -17,7 +18,8 @@
 
 namespace orrery::search {
 
-/// A row of a search: figures, or why there are none.
+/// A row of a search: figures, or why there are none. It has so many fields: a table has so many
+/// columns.
 struct Result {
   ParallelPlan plan;
   bool ran = false;
@@ -30,7 +32,9 @@ struct Result {
   int64_t simulated_tasks = 0;
   bool fits = false;
   std::string gathered = {};             // activations over dp, as transforms::ToString tells them
-  std::optional<Infeasible> infeasible;  // set unless it fits
+  std::optional<Infeasible> infeasible;  // set unless it fits, is pruned or left
+  std::string pruned = {};  // why it was not played, where others beat its bounds; else empty
+  bool left = false;        // not reached: the budget of the search ended before
 
   bool feasible() const { return ran && fits; }
 };
@@ -44,16 +48,31 @@ absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan);
 /// lasts, the first at least where anything is left; else ResourceExhausted.
 absl::StatusOr<Run> Play(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget);
 
+/// The same where figures are all that is wanted: the program and the trace may be of the first
+/// microbatches alone, and the report is of all (PlanPlayer::WantFiguresAlone). What it is made of
+/// is shared with other plans of the setting, as long as that is not changed, by way of `parts`;
+/// null: with none.
+absl::StatusOr<Run> PlayForFigures(const Setting& setting, const ParallelPlan& plan,
+                                   PlayBudget& budget, PartStore* parts = nullptr);
+
 /// The step time of what `plan` was parallelized into before (Run::pipelined), by what the setting
 /// now says of the cluster, the cost model and the lowering: Play's, where that chooses the same
 /// way.
 absl::StatusOr<Duration> StepTimeOf(const Setting& setting, const ParallelPlan& plan,
                                     const transforms::PipelinedStep& step);
 
+/// What one sample costs by the result, in the currency of Setting::device_hour; 0 where there is
+/// no price, or no figure.
+double PriceOfSample(const Setting& setting, const Result& result);
+
+/// The row of a plan that CannotFit (search/bounds/least_memory.h).
+Result CannotFitResult(const Setting& setting, const ParallelPlan& plan);
+
 /// The figures of one plan, or why there are none: infeasibility is part of the result. What cannot
-/// fit by a sum over its weights (search/least_memory.h) is not played. An error
+/// fit by a sum over its weights (search/bounds/least_memory.h) is not played. An error
 /// only for what no plan could do: our own bug or an impossible setting.
-absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan);
+absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan,
+                                PartStore* parts = nullptr);
 
 }  // namespace orrery::search
 

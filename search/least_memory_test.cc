@@ -1,9 +1,10 @@
-#include "search/least_memory.h"
+#include "search/bounds/least_memory.h"
 
 #include <gtest/gtest.h>
 
 #include "cluster/cluster_file.h"
-#include "search/setting_test_util.h"
+#include "search/evaluate.h"
+#include "search/settings/setting_test_util.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {

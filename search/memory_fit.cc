@@ -1,6 +1,7 @@
 #include "search/memory_fit.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -125,7 +126,7 @@ class SuggestionPlayer {
     if (alike == kEnoughOfAKind) return false;
     const int64_t share = hurries() ? 1 : left_ - half_;
     PlayBudget budget{.left = share};
-    const absl::StatusOr<Run> played = Play(setting_, suggestion.plan, budget);
+    const absl::StatusOr<Run> played = PlayForFigures(setting_, suggestion.plan, budget);
     left_ -= share - budget.left;
     found_.work += share - budget.left;
     if (!played.ok()) return true;
@@ -230,20 +231,62 @@ std::string MisfitAndSuggestions(const Setting& setting, const ParallelPlan& pla
                       "\n");
 }
 
-std::string ClosestMisfit(const SettingOf& setting_of, const std::vector<Result>& results) {
-  const Result* closest = nullptr;
-  for (const Result& result : results) {
-    const bool lacks_memory =
-        result.infeasible.has_value() && result.infeasible->reason == InfeasibleReason::kMemory;
-    if (result.fits || (!result.ran && !lacks_memory)) continue;
-    if (closest == nullptr || result.peak_memory < closest->peak_memory) closest = &result;
+namespace memory_fit_cc {
+namespace {
+
+// A row that lacks memory, with its play.
+struct Misfit {
+  std::optional<Result> row;
+  std::optional<Run> run;
+};
+
+// The row that needs least. Of rows that were not played only a bound is known: they are played in
+// the order of their bounds until none can need less, or so many have been.
+Misfit FindClosest(const SettingOf& setting_of, const SearchRows& rows,
+                   std::vector<std::pair<Bytes, size_t>> misfits) {
+  constexpr int kMostPlays = 4;
+  std::ranges::stable_sort(misfits, {}, &std::pair<Bytes, size_t>::first);
+  Misfit closest;
+  Bytes least;
+  int plays = 0;
+  for (const auto& [bound, i] : misfits) {
+    if (closest.row.has_value() && bound >= least) break;
+    const Result* const played = rows.Played(i);
+    const bool ran = played != nullptr && played->ran;
+    if (!ran && plays == kMostPlays) continue;
+    plays += ran ? 0 : 1;
+    Result row = rows[i];
+    PlayBudget unlimited;
+    absl::StatusOr<Run> run = PlayForFigures(setting_of(row.plan), row.plan, unlimited);
+    if (!run.ok()) continue;
+    const Bytes peak = ran ? bound : run->report.peak_memory;
+    if (closest.row.has_value() && peak >= least) continue;
+    closest = {.row = std::move(row), .run = *std::move(run)};
+    least = peak;
   }
-  if (closest == nullptr) return "";
-  const Setting& setting = setting_of(closest->plan);
-  const absl::StatusOr<Run> run = Play(setting, closest->plan);
-  if (!run.ok()) return "";
-  return absl::StrCat("closest: ", ToString(closest->plan, setting.base), "\n",
-                      MisfitAndSuggestions(setting, closest->plan, *run));
+  return closest;
+}
+
+}  // namespace
+}  // namespace memory_fit_cc
+
+std::string ClosestMisfit(const SettingOf& setting_of, const SearchRows& rows) {
+  std::vector<std::pair<Bytes, size_t>> misfits;  // what each needs at least, and its place
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows.IsPruned(i) || rows.IsLeft(i)) continue;
+    const Result* const played = rows.Played(i);
+    const bool lacks_memory =
+        played == nullptr ||
+        (played->infeasible.has_value() && played->infeasible->reason == InfeasibleReason::kMemory);
+    if (played != nullptr && (played->fits || !(played->ran || lacks_memory))) continue;
+    misfits.emplace_back(rows.MemoryOf(i), i);
+  }
+  const memory_fit_cc::Misfit closest =
+      memory_fit_cc::FindClosest(setting_of, rows, std::move(misfits));
+  if (!closest.row.has_value()) return "";
+  const Setting& setting = setting_of(closest.row->plan);
+  return absl::StrCat("closest: ", ToString(closest.row->plan, setting.base), "\n",
+                      MisfitAndSuggestions(setting, closest.row->plan, *closest.run));
 }
 
 }  // namespace orrery::search

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "search/evaluate.h"
+#include "search/search_rows.h"
 #include "transforms/plan/axis.h"
 
 // What does not fit: by how much, what the memory is made of, and what would make it fit.
@@ -58,7 +59,7 @@ std::string MisfitAndSuggestions(const Setting& setting, const ParallelPlan& pla
 
 /// The same of the result that comes closest to fitting, its flags first; empty where all that ran
 /// fit, or none did run.
-std::string ClosestMisfit(const SettingOf& setting_of, const std::vector<Result>& results);
+std::string ClosestMisfit(const SettingOf& setting_of, const SearchRows& rows);
 
 }  // namespace orrery::search
 

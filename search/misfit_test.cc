@@ -8,8 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
+#include "search/evaluate.h"
 #include "search/memory_fit.h"
-#include "search/setting_test_util.h"
+#include "search/settings/setting_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 
 // Runs that do not fit, with figures that are made up.
@@ -134,6 +135,12 @@ TEST(ClosestMisfit, IsTheFirstOfTheLeastMemory) {
   };
   EXPECT_THAT(closest({Result(), fits, result(1, 200), result(2, 100), result(4, 100)}),
               testing::StartsWith("closest: --dp 2 "));
+  // What was not played has a bound alone: its peak is not what its row says.
+  Result bounded = result(1, 1);
+  bounded.ran = false;
+  bounded.infeasible = {.reason = InfeasibleReason::kMemory, .detail = ""};
+  EXPECT_THAT(closest({bounded, result(2, 200)}), testing::StartsWith("closest: --dp 2 "));
+  EXPECT_THAT(closest({bounded, result(2, 1 << 30)}), testing::StartsWith("closest: --dp 1 "));
   EXPECT_EQ(closest({Result(), fits}), "");
   EXPECT_EQ(closest({}), "");
 }

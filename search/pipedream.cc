@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "lowering/network/sharding_prices.h"
-#include "search/least_memory.h"
+#include "search/bounds/least_memory.h"
 #include "support/status.h"
 #include "support/units.h"
 #include "transforms/parallel.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "search/setting_test_util.h"
+#include "search/settings/setting_test_util.h"
 
 namespace orrery::search {
 namespace pipedream_test_cc {

@@ -6,30 +6,22 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "search/cut_choice.h"
+#include "lowering/network/exchange_store.h"
+#include "search/cuts/cut_choice.h"
+#include "search/cuts/stage_weights.h"
+#include "search/play_step.h"
+#include "search/runs/steady_state.h"
 #include "search/slices.h"
-#include "search/stage_weights.h"
-#include "search/steady_state.h"
-#include "simulator/engine/play.h"
-#include "simulator/program/time_alone.h"
-#include "support/check.h"
 #include "support/status.h"
 #include "transforms/parallel.h"
 #include "transforms/plan/plan_text.h"
 #include "transforms/stages/cost_division.h"
+#include "transforms/step_work.h"
 #include "transforms/training/split_backward.h"
 
 namespace orrery::search {
 namespace plan_player_cc {
 namespace {
-
-// A step that is lowered and played.
-struct Played {
-  const Setting& setting;
-  const ParallelPlan& plan;
-  const transforms::PipelinedStep& step;
-  const transforms::PipelineSchedule& schedule;
-};
 
 // Whether the ranks of the run do the same one after the other as those.
 bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks) {
@@ -48,86 +40,6 @@ bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks) {
   return true;
 }
 
-// Without its report.
-absl::StatusOr<Run> PlayAlone(const Played& of, int32_t rounds,
-                              const lowering::LoweringOptions& options) {
-  Run run;
-  run.rounds = rounds;
-  ORRERY_ASSIGN_OR_RETURN(run.program, lowering::Lower({.step = of.step,
-                                                        .schedule = of.schedule,
-                                                        .cluster = of.setting.cluster,
-                                                        .cost_model = *of.setting.cost_model,
-                                                        .options = options,
-                                                        .rounds = rounds,
-                                                        .lowered = &run.steps}));
-  if (options.every_link) run.link_use.emplace(run.program);
-  absl::StatusOr<simulator::Trace> trace =
-      simulator::Play(run.program, run.link_use.has_value() ? &*run.link_use : nullptr);
-  if (absl::IsOutOfRange(trace.status())) {
-    return InfeasibleStatus(
-        {.reason = InfeasibleReason::kUnsupported,
-         .detail = absl::StrCat("the step takes longer than ", ToString(simulator::kEndOfTime),
-                                ", beyond which nothing is simulated; try a smaller batch")});
-  }
-  ORRERY_RETURN_IF_ERROR(trace.status());
-  run.trace = *std::move(trace);
-  return run;
-}
-
-absl::StatusOr<Run> PlayOnce(const Played& of, int32_t rounds,
-                             const lowering::LoweringOptions& options) {
-  ORRERY_ASSIGN_OR_RETURN(Run run, PlayAlone(of, rounds, options));
-  run.report = simulator::Summarize(run.program, run.trace);
-  simulator::AddFragmentation(run.program, options.memory_overhead.fragmentation, run.report);
-  return run;
-}
-
-// The task of a rank that starts at that moment, the first; else the one that finishes then.
-simulator::TaskId TaskAt(const Run& run, simulator::RankClassId rank, Time moment) {
-  simulator::TaskId finishes;
-  for (int32_t t = 0; t < run.program.task_count(); ++t) {
-    const simulator::TaskId task(t);
-    const auto streams = run.program.streams_of(task);
-    const bool on_rank = std::ranges::any_of(streams, [&](simulator::StreamId stream) {
-      return run.program.stream(stream).rank == rank;
-    });
-    if (!on_rank) continue;
-    if (run.trace.start_of(task) == moment) return task;
-    if (run.trace.finish_of(task) == moment && !finishes.valid()) finishes = task;
-  }
-  return finishes;
-}
-
-// A run of kernels has what it needs most from its start to its end, kernels have each their own:
-// with something arriving beside them, peaks differ. Whoever looks at kernels gets the same figures
-// as who does not.
-absl::Status TakePeaksOfRuns(const Played& of, lowering::LoweringOptions options, Run& run) {
-  options.every_link = false;
-  options.fuse_runs = true;
-  ORRERY_ASSIGN_OR_RETURN(const Run plain, PlayOnce(of, run.rounds, options));
-  ORRERY_CHECK(plain.report.ranks.size() == run.report.ranks.size()) << "folded otherwise";
-  for (int32_t r = 0; r < run.program.rank_count(); ++r) {
-    const simulator::RankClassId rank(r);
-    simulator::MemoryUse peak = plain.report.ranks[rank].memory;
-    if (peak == run.report.ranks[rank].memory) continue;
-    if (peak.task.valid()) peak.task = TaskAt(run, rank, peak.time);
-    run.report.ranks[rank].memory = peak;
-    run.report.ranks[rank].fits = plain.report.ranks[rank].fits;
-  }
-  run.report.peak_memory = plain.report.peak_memory;
-  run.report.fits = plain.report.fits;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Run> PlayRounds(const Played& of, int32_t rounds, bool always_fold = false) {
-  lowering::LoweringOptions options = LoweringOf(of.setting, of.plan);
-  if (always_fold) options.most_unfolded_tasks = 0;
-  options.fuse_runs = !options.every_link;  // who asks for links wants to see kernels, too
-  ORRERY_ASSIGN_OR_RETURN(Run run, PlayOnce(of, rounds, options));
-  if (options.every_link) ORRERY_RETURN_IF_ERROR(TakePeaksOfRuns(of, options, run));
-  return run;
-}
-
 }  // namespace
 }  // namespace plan_player_cc
 
@@ -135,6 +47,16 @@ bool IsBetter(const simulator::Report& a, const simulator::Report& b) {
   if (a.fits != b.fits) return a.fits;
   if (!a.fits && a.peak_memory != b.peak_memory) return a.peak_memory < b.peak_memory;
   return a.step_time < b.step_time;
+}
+
+PlanPlayer::PlanPlayer(const Setting& setting, const ParallelPlan& plan)
+    : setting_(setting),
+      plan_(plan),
+      exchanges_(std::make_shared<lowering::ExchangeStore>(setting.cluster.topology)) {}
+
+PlanPlayer::PlanPlayer(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget)
+    : PlanPlayer(setting, plan) {
+  budget_ = &budget;
 }
 
 absl::Status PlanPlayer::Prepare() {
@@ -159,6 +81,7 @@ absl::Status PlanPlayer::Prepare() {
   if (plan_.by_products() && !weighs_stages()) return absl::OkStatus();
   prices_.emplace(mesh_, setting_.cluster, *setting_.cost_model,
                   lowering::ShardingPricesOptions{.algorithms = plan_.algorithm});
+  if (weighs_stages()) WeighStages();
   return absl::OkStatus();
 }
 
@@ -177,17 +100,42 @@ absl::Status PlanPlayer::SplitBackward() {
     }
   }
   if (!splits_) return absl::OkStatus();
-  split_step_ = setting_.step;
-  return transforms::SplitBackward(*split_step_).status();
+  const auto make = [&]() -> transforms::FunctionPart {
+    ir::Function split = setting_.step;
+    const absl::Status status = transforms::SplitBackward(split).status();
+    if (!status.ok()) return {status};
+    return {std::make_shared<const ir::Function>(std::move(split))};
+  };
+  if (parts_ == nullptr) {
+    ORRERY_ASSIGN_OR_RETURN(split_step_, make().function);
+    return absl::OkStatus();
+  }
+  const auto part =
+      parts_->FindOrMake<transforms::FunctionPart>("split-backward", PartsRoot(), make);
+  ORRERY_ASSIGN_OR_RETURN(split_step_, part->function);
+  return absl::OkStatus();
+}
+
+// A setting stays where it is while plans of it are evaluated.
+std::string PlanPlayer::PartsRoot() const {
+  return absl::StrCat("setting ", absl::Hex(reinterpret_cast<uintptr_t>(&setting_)),
+                      splits_ ? " split" : "");
+}
+
+void PlanPlayer::WeighStages() {
+  stages_.prices = &*prices_;
+  stages_.send_seconds = StageSends(mesh_, setting_.cluster, *setting_.cost_model);
+  WeighMemory(schedule_, ranks_, stages_);
+  if (schedule_.asynchronous) return;
+  stages_.schedule = &ranks_;
+  if (StepCount(ranks_) > transforms::kMostStepsToTime) return;
+  const int32_t pipelines = transforms::Pipelines(schedule_.placement);
+  stages_.timer = &timer_.emplace(ranks_, shape_.stages() / pipelines);
 }
 
 transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
-  transforms::StageContext context;
-  if (!weighs_stages()) return context;
-  context.prices = &*prices_;
-  context.send_seconds = StageSends(mesh_, setting_.cluster, *setting_.cost_model);
-  if (!schedule_.asynchronous) context.schedule = &ranks_;
-  LimitMemory(schedule_, ranks_, way.stage_limit, context);
+  transforms::StageContext context = stages_;
+  if (weighs_stages()) LimitMemory(schedule_, way.stage_limit, context);
   return context;
 }
 
@@ -237,10 +185,9 @@ absl::StatusOr<Duration> PlanPlayer::StepTimeOf(const transforms::PipelinedStep&
   }
   lowering::LoweringOptions options = LoweringOf(setting_, plan_);
   options.every_link = false;
-  options.fuse_runs = true;
-  ORRERY_ASSIGN_OR_RETURN(const Run run,
-                          plan_player_cc::PlayAlone({setting_, plan_, step, schedule_},
-                                                    RoundsFor(schedule_, shape_), options));
+  options.fuse_runs = options.fuse_stretches = true;
+  ORRERY_ASSIGN_OR_RETURN(const Run run, PlayAlone({setting_, plan_, step, schedule_, *exchanges_},
+                                                   RoundsFor(schedule_, shape_), options));
   return run.trace.makespan;
 }
 
@@ -265,7 +212,8 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
                                   .fuses_pointwise = setting_.lowering.kernels.fuses_pointwise,
                                   .recomputes_whole = setting_.lowering.kernels.recomputes_whole,
                                   .scatters_sends = setting_.lowering.kernels.scatters_sends,
-                                  .batch_lost = setting_.notes.batch_lost};
+                                  .batch_lost = setting_.notes.batch_lost,
+                                  .parts = {.store = parts_, .root = PartsRoot()}};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
   WayFacts* known = nullptr;
   uint64_t choice = 0;
@@ -345,32 +293,62 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
 // are not alike, or gradients are reduced meanwhile.
 absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
                                            const transforms::PipelinedStep& step, WayFacts& facts) {
-  ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(plan, step, schedule_));
+  StepPlayer player({.setting = setting_,
+                     .plan = plan,
+                     .step = step,
+                     .schedule = schedule_,
+                     .exchanges = *exchanges_,
+                     .names = !figures_alone_,
+                     .brief = TellsBriefly()});
+  ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(player, step));
   facts.Add(run.report);
   const bool open =
       schedule_.weighs_durations && schedule_.given == nullptr && !schedule_.asynchronous;
   if (!open || plan_player_cc::HasOrders(run, ranks_)) return run;
-  transforms::PipelineSchedule of_unit_times = schedule_;
-  of_unit_times.given = &ranks_.orders;
-  ORRERY_ASSIGN_OR_RETURN(Run other, PlayStep(plan, step, of_unit_times));
+  ORRERY_ASSIGN_OR_RETURN(Run other, player.PlayRounds(/*rounds=*/1, &ranks_.orders));
+  tasks_ += other.report.simulated_tasks;
   facts.Add(other.report);
   return IsBetter(other.report, run.report) ? std::move(other) : std::move(run);
 }
 
-absl::StatusOr<Run> PlanPlayer::PlayStep(const ParallelPlan& plan,
-                                         const transforms::PipelinedStep& step,
-                                         const transforms::PipelineSchedule& schedule) {
-  const plan_player_cc::Played played{setting_, plan, step, schedule};
+// Asynchronous schedules are told of by differences of whole reports.
+bool PlanPlayer::TellsBriefly() const {
+  return figures_alone_ && !setting_.lowering.every_link && !schedule_.asynchronous;
+}
+
+bool PlanPlayer::Complete(Run& run) {
+  if (!run.brief_of.has_value()) return true;
+  const ParallelPlan plan = *run.brief_of;
+  const int64_t tasks = run.report.simulated_tasks;
+  StepPlayer player({setting_, plan, run.pipelined, schedule_, *exchanges_, !figures_alone_});
+  const bool is_so = player.Complete(run);
+  Count(0, run.report.simulated_tasks - tasks);
+  return is_so;
+}
+
+// Orders that are searched for, or written down, need not go on as they begin.
+bool PlanPlayer::MaySkip(const transforms::PipelinedStep& step) const {
+  return TellsBriefly() && skips_ && !setting_.plays_all && step.slices.empty() &&
+         schedule_.given == nullptr && !schedule_.weighs_durations;
+}
+
+absl::StatusOr<Run> PlanPlayer::PlayStep(StepPlayer& player,
+                                         const transforms::PipelinedStep& step) {
+  if (MaySkip(step)) {
+    if (std::optional<Run> skipped = player.PlaySkipping()) {
+      tasks_ += skipped->report.simulated_tasks;
+      return *std::move(skipped);
+    }
+  }
   const int32_t rounds = RoundsFor(schedule_, shape_);
-  ORRERY_ASSIGN_OR_RETURN(Run run, plan_player_cc::PlayRounds(played, rounds));
+  ORRERY_ASSIGN_OR_RETURN(Run run, player.PlayRounds(rounds));
   tasks_ += run.report.simulated_tasks;
   if (!schedule_.asynchronous) return run;
   simulator::Report shorter = std::move(run.report);
   const int32_t batches = RoundsOfAPeriod(schedule_, shape_);
-  ORRERY_ASSIGN_OR_RETURN(run, plan_player_cc::PlayRounds(played, rounds + batches));
+  ORRERY_ASSIGN_OR_RETURN(run, player.PlayRounds(rounds + batches));
   if (run.program.rank_count() < shorter.ranks.size()) {  // too many tasks to simulate each rank
-    ORRERY_ASSIGN_OR_RETURN(Run folded,
-                            plan_player_cc::PlayRounds(played, rounds, /*always_fold=*/true));
+    ORRERY_ASSIGN_OR_RETURN(Run folded, player.PlayFolded(rounds));
     shorter = std::move(folded.report);
   }
   run.report = Difference(run.program, std::move(run.report), shorter, batches);

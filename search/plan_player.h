@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -12,12 +14,16 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "lowering/network/sharding_prices.h"
-#include "search/run.h"
-#include "search/setting.h"
+#include "search/runs/run.h"
+#include "search/settings/setting.h"
+#include "support/parts/part_store.h"
 #include "transforms/plan/plan_context.h"
 #include "transforms/schedules/schedule.h"
+#include "transforms/stages/stage_timing.h"
 
 namespace orrery::search {
+
+class StepPlayer;
 
 /// One way to carry out a plan, where it leaves something open.
 struct Way {
@@ -63,10 +69,21 @@ struct PlayBudget {
 class PlanPlayer {
  public:
   /// Both live longer.
-  PlanPlayer(const Setting& setting, const ParallelPlan& plan) : setting_(setting), plan_(plan) {}
+  PlanPlayer(const Setting& setting, const ParallelPlan& plan);
   /// Takes what it does out of `budget`, which lives longer, too.
-  PlanPlayer(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget)
-      : setting_(setting), plan_(plan), budget_(&budget) {}
+  PlanPlayer(const Setting& setting, const ParallelPlan& plan, PlayBudget& budget);
+
+  /// Figures are all that is wanted of runs: their program and trace may be of the first
+  /// microbatches, and what all come to is in their report (search/runs/skip_ahead.h), to the
+  /// picosecond.
+  void WantFiguresAlone() { figures_alone_ = true; }
+  /// From now on nothing is skipped, even so.
+  void PlayAll() { skips_ = false; }
+
+  /// What is made on the way is kept in `parts`, which lives longer, for other plans of the same
+  /// setting, and taken from there: to come before all else. What is played, and what that counts
+  /// as, stays the same.
+  void ShareParts(PartStore* parts) { parts_ = parts; }
 
   /// To come first. InvalidArgument for a plan that makes no sense on this cluster, Infeasible for
   /// one whose pipeline there are no orders for.
@@ -82,11 +99,16 @@ class PlanPlayer {
   /// shardings and stages: they are those of that play.
   absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr);
 
+  /// To come for the run that is taken in the end: of others only what decides between them is
+  /// known. False where what was skipped is not as it seemed: then all is to be played.
+  bool Complete(Run& run);
+
   /// Lowers and plays what such a plan was parallelized into before (Run::pipelined), and nothing
   /// else: shardings and stages are not chosen again, and what is no time is not summed up.
   absl::StatusOr<Duration> StepTimeOf(const transforms::PipelinedStep& step);
 
-  /// All that it did until now, as PlayBudget counts it.
+  /// All that it did until now, as PlayBudget counts it; without what was played for a steady state
+  /// and had none.
   int64_t work() const { return work_; }
   const Setting& setting() const { return setting_; }
   const ParallelPlan& plan() const { return plan_; }
@@ -106,33 +128,40 @@ class PlanPlayer {
   bool WantsCut(CutKey cut, const Way& way, WayFacts& facts);
   void Count(int64_t solved, int64_t tasks);
   absl::Status SplitBackward();
+  std::string PartsRoot() const;
+  void WeighStages();
   transforms::StageContext StagesOf(const Way& way) const;
   absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan, const transforms::PlanContext& context,
                                WayFacts* facts);
   absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan, const transforms::PipelinedStep& step,
                                  WayFacts& facts);
-  absl::StatusOr<Run> PlayStep(const ParallelPlan& plan, const transforms::PipelinedStep& step,
-                               const transforms::PipelineSchedule& schedule);
-  const ir::Function& step() const {
-    return split_step_.has_value() ? *split_step_ : setting_.step;
-  }
+  absl::StatusOr<Run> PlayStep(StepPlayer& player, const transforms::PipelinedStep& step);
+  bool TellsBriefly() const;
+  bool MaySkip(const transforms::PipelinedStep& step) const;
+  const ir::Function& step() const { return split_step_ != nullptr ? *split_step_ : setting_.step; }
 
   const Setting& setting_;
   const ParallelPlan& plan_;
   transforms::PipelineSchedule schedule_;
   transforms::PipelineShape shape_;
   transforms::ScheduledRanks ranks_;
-  bool splits_ = false;                     // backwards
-  std::optional<ir::Function> split_step_;  // then
+  bool figures_alone_ = false;
+  bool skips_ = true;
+  bool splits_ = false;                             // backwards
+  std::shared_ptr<const ir::Function> split_step_;  // then
   ir::Mesh mesh_;
   std::optional<lowering::ClusterShardingPrices> prices_;  // of what is chosen by cost
+  transforms::StageContext stages_;                        // of all ways, but for their limits
+  std::optional<transforms::StepTimer> timer_;             // of ranks_, where they are timed
   // Which shardings, with what is gathered kept in parts or not, limit of stages.
   using PlayedKey = std::tuple<uint64_t, bool, int64_t>;
   std::map<PlayedKey, WayFacts> played_;
   std::map<CutKey, WayFacts> cuts_;
   std::vector<CutKey> asked_;  // of the last way
   transforms::ShardingMemo shardings_;
-  PlayBudget* const budget_ = nullptr;
+  std::shared_ptr<lowering::ExchangeStore> exchanges_;
+  PartStore* parts_ = nullptr;
+  PlayBudget* budget_ = nullptr;
   int64_t work_ = 0, tasks_ = 0;
 };
 

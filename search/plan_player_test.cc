@@ -7,7 +7,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "search/setting_test_util.h"
+#include "search/evaluate.h"
+#include "search/settings/setting_test_util.h"
 #include "support/status.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"

@@ -1,11 +1,12 @@
-#include "search/run.h"
+#include "search/runs/run.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "search/setting_test_util.h"
+#include "search/evaluate.h"
+#include "search/settings/setting_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
 

@@ -1,11 +1,12 @@
 #include <gtest/gtest.h>
 
-#include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
-#include "search/setting_test_util.h"
+#include "search/drawing_test_util.h"
+#include "search/evaluate.h"
+#include "search/settings/setting_test_util.h"
 #include "support/sanitized_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/plan/plan_text.h"
@@ -16,18 +17,6 @@
 namespace orrery::search {
 namespace same_answer_test_cc {
 namespace {
-
-class Drawing {
- public:
-  explicit Drawing(uint32_t seed) : random_(seed) {}
-  template <typename T>
-  T Of(std::initializer_list<T> list) {
-    return *(list.begin() + random_() % list.size());
-  }
-
- private:
-  std::mt19937 random_;
-};
 
 Setting DrawSetting(Drawing& draw) {
   Setting setting;
@@ -68,28 +57,23 @@ ParallelPlan DrawPlan(Drawing& draw) {
 
 TEST(Play, IsTheSameHoweverItIsComeBy) {
   int played = 0, folded = 0;
-  for (uint32_t seed = 0; seed < CasesToWalk(350u); ++seed) {
-    Drawing draw(seed);
-    Setting setting = DrawSetting(draw);
-    const ParallelPlan plan = DrawPlan(draw);
-    if (plan.ranks() > setting.cluster.size()) continue;
-    const auto run = Play(setting, plan);
-    if (!run.ok()) continue;
-    SCOPED_TRACE(absl::StrCat("seed ", seed, ": ", setting.model_name, " on ", setting.cluster.name,
-                              ", ", transforms::ToString(plan, {})));
-    ++played;
-    setting.lowering.every_link = true;
-    const auto looked_at = Play(setting, plan);
-    EXPECT_EQ(looked_at->report.step_time, run->report.step_time) << "with every link";
-    EXPECT_EQ(looked_at->report.peak_memory, run->report.peak_memory) << "with every link";
-    EXPECT_EQ(looked_at->report.fits, run->report.fits) << "with every link";
-    setting.lowering.every_link = false;
-    setting.lowering.fold = false;
-    const auto each = Play(setting, plan);
-    EXPECT_EQ(each->report.step_time, run->report.step_time) << "each rank";
-    EXPECT_EQ(each->report.peak_memory, run->report.peak_memory) << "each rank";
-    folded += run->program.rank_count() < each->program.rank_count() ? 1 : 0;
-  }
+  ForEachDrawn(
+      0, CasesToWalk(350u), DrawSetting, DrawPlan, [&](Setting& setting, const auto& plan) {
+        const auto run = Play(setting, plan);
+        if (!run.ok()) return;
+        ++played;
+        setting.lowering.every_link = true;
+        const auto looked_at = Play(setting, plan);
+        EXPECT_EQ(looked_at->report.step_time, run->report.step_time) << "with every link";
+        EXPECT_EQ(looked_at->report.peak_memory, run->report.peak_memory) << "with every link";
+        EXPECT_EQ(looked_at->report.fits, run->report.fits) << "with every link";
+        setting.lowering.every_link = false;
+        setting.lowering.fold = false;
+        const auto each = Play(setting, plan);
+        EXPECT_EQ(each->report.step_time, run->report.step_time) << "each rank";
+        EXPECT_EQ(each->report.peak_memory, run->report.peak_memory) << "each rank";
+        folded += run->program.rank_count() < each->program.rank_count() ? 1 : 0;
+      });
   RecordProperty("played", played);
   EXPECT_GT(played, CasesToWalk(50));
   EXPECT_GT(folded, CasesToWalk(25));

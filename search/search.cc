@@ -2,29 +2,36 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
+#include "search/bounds/least_memory.h"
+#include "search/pruning.h"
+#include "search/recomputations_that_help.h"
 #include "support/status.h"
 #include "support/threads.h"
-#include "transforms/parallel.h"
 
 namespace orrery::search {
 namespace search_cc {
 namespace {
 
 constexpr size_t kMaxThreads = 256;
+// Of what a search may take a part; what is not held is made again.
+constexpr Bytes kRoomForParts(int64_t{64} << 20);
 
 // The figures of one plan; an exception must not leave a thread.
-absl::StatusOr<Result> EvaluateSafely(const SettingOf& setting_of, const ParallelPlan& plan) {
+absl::StatusOr<Result> EvaluateSafely(const SettingOf& setting_of, const ParallelPlan& plan,
+                                      PartStore& parts) {
   try {
-    return Evaluate(setting_of(plan), plan);
+    return Evaluate(setting_of(plan), plan, &parts);
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory; try fewer microbatches or fewer threads");
   } catch (const std::exception& error) {
@@ -34,8 +41,9 @@ absl::StatusOr<Result> EvaluateSafely(const SettingOf& setting_of, const Paralle
 
 // A plan that failed where others need not is a row of the search like others: it says why. What is
 // wrong with the question is wrong with all of them.
-absl::StatusOr<Result> EvaluateOne(const SettingOf& setting_of, const ParallelPlan& plan) {
-  absl::StatusOr<Result> result = EvaluateSafely(setting_of, plan);
+absl::StatusOr<Result> EvaluateOne(const SettingOf& setting_of, const ParallelPlan& plan,
+                                   PartStore& parts) {
+  absl::StatusOr<Result> result = EvaluateSafely(setting_of, plan, parts);
   if (result.ok() || absl::IsInvalidArgument(result.status())) return result;
   Result failed;
   failed.plan = plan;
@@ -44,121 +52,305 @@ absl::StatusOr<Result> EvaluateOne(const SettingOf& setting_of, const ParallelPl
   return failed;
 }
 
-// Whether recomputing as a plan says leaves the forward of a whole step less to keep. Of attention
-// that keeps no scores `selective` leaves all: such a plan needs what it is to relieve.
-class RecomputationsThatHelp {
- public:
-  bool Has(const Setting& setting, const ParallelPlan& plan) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto [known, is_new] =
-        helps_.try_emplace({&setting, transforms::ToString(plan.recompute)}, true);
-    if (is_new) {
-      const int64_t with = OpsOf(setting, plan.recompute);
-      known->second = with < 0 || with != OpsOf(setting, {});
-    }
-    return known->second;
-  }
-
- private:
-  // Of one stage; -1 where it cannot be recomputed so.
-  static int64_t OpsOf(const Setting& setting, const transforms::RecomputePolicy& recompute) {
-    const auto step = transforms::ParallelTransform3d(
-        setting.step, {.recompute = recompute},
-        {.fuses_pointwise = setting.lowering.kernels.fuses_pointwise});
-    return step.ok() ? std::ssize(step->stages.front().backward.function.order()) : -1;
-  }
-
-  std::mutex mutex_;
-  std::map<std::pair<const Setting*, std::string>, bool> helps_;  // looked up
-};
-
 bool LacksMemory(const Result& result) {
   return result.infeasible.has_value() && result.infeasible->reason == InfeasibleReason::kMemory;
 }
 
-// The plan's result, and those of what was tried in its place.
-absl::StatusOr<std::vector<Result>> WithRelief(const SettingOf& setting_of,
-                                               const ParallelPlan& plan, const ReliefOf& relief,
-                                               RecomputationsThatHelp& recomputations) {
-  std::vector<Result> results;
-  ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateOne(setting_of, plan));
-  // Where weights alone are too much, nothing helps that is about activations.
-  if (!relief || !results.front().ran || !LacksMemory(results.front())) return results;
-  for (const ParallelPlan& other : relief(plan)) {
-    const bool recomputes = other.recompute != plan.recompute;
-    if (recomputes && !recomputations.Has(setting_of(other), other)) continue;
-    ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), EvaluateOne(setting_of, other));
-    if (!LacksMemory(results.back())) break;
+// A candidate after another, from several threads. So many fields: what it is told, what it finds,
+// and who may touch which.
+class Search {
+ public:
+  Search(const SettingOf& setting_of, const SearchOptions& options, Candidates& candidates)
+      : setting_of_(setting_of),
+        options_(options),
+        threads_(
+            std::clamp<size_t>(static_cast<size_t>(std::max(1, options.threads)), 1, kMaxThreads)),
+        candidates_(candidates),
+        incumbents_(options.top) {}
+
+  // Rows of candidates that are not played are made by `make`.
+  absl::StatusOr<SearchRows> Run(SearchRows::Maker make) {
+    if (prunes()) candidates_.FindBounds(threads_);
+    state_.assign(candidates_.size(), State::kOpen);
+    end_ = candidates_.size();
+    TakeKnown();
+    const bool walks = options_.budget.is_limited() || options_.method != Method::kExhaustive;
+    if (walks && !options_.next) {
+      WalkThrough();
+    } else {
+      order_ = candidates_.Promising();
+      const size_t useful = std::min(threads_, candidates_.size());
+      RunOnThreads([&] { Work(); }, useful > 0 ? useful - 1 : 0);
+    }
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (is_begun(i) && candidates_.IsBeaten(i, incumbents_)) Prune(i);
+      if (state_[i] == State::kFailed) return errors_.at(i);
+    }
+    return Rows(std::move(make));
   }
-  return results;
-}
+
+ private:
+  enum class State : uint8_t {
+    kOpen,
+    kPlayed,  // its results are in found_
+    kTooLarge,
+    kPruned,
+    kFailed,  // its error is in errors_
+  };
+
+  bool prunes() const { return options_.top > 0; }
+  bool is_begun(size_t i) const { return state_[i] != State::kOpen; }
+
+  void TakeKnown() {
+    if (options_.known == nullptr) return;
+    for (const auto& [i, results] : *options_.known) {
+      state_.at(i) = State::kPlayed;
+      found_[i] = results;
+      ++done_;
+      for (const Result& result : results) {
+        if (prunes()) incumbents_.Add(result);
+      }
+    }
+  }
+
+  // The place of the candidate to do next; the number of all: there is none.
+  size_t Take() {
+    if (options_.stop != nullptr && *options_.stop) return candidates_.size();
+    if (options_.next) {
+      const std::lock_guard<std::mutex> lock(next_mutex_);
+      return options_.next().value_or(candidates_.size());
+    }
+    const size_t at = next_++;
+    return at < end_ ? order_[at] : candidates_.size();
+  }
+
+  void Work() {
+    for (size_t i = Take(); i < candidates_.size(); i = Take()) Do(i);
+  }
+
+  // From any thread.
+  void Do(size_t i) {
+    if (is_begun(i)) return;  // known
+    bool is_beaten = false;
+    if (prunes()) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_beaten = candidates_.IsBeaten(i, incumbents_);
+    }
+    is_beaten ? Prune(i) : Evaluate(i);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const bool has_results = state_[i] == State::kPlayed || options_.tells_unplayed;
+    if (options_.finished && state_[i] != State::kFailed) {
+      options_.finished(i, has_results ? ResultsOf(i) : std::vector<Result>());
+    }
+    ++done_;
+    if (options_.progress) options_.progress(done_);
+  }
+
+  // Some candidates at a time, always as many, so that what is played next does not depend on
+  // threads; but where time is what ends it, which no two searches have alike, one a thread.
+  void WalkThrough() {
+    constexpr size_t kAtATime = 8;
+    const std::unique_ptr<Walk> walk =
+        MakeWalk(options_.method, {.promising = options_.method == Method::kExhaustive
+                                                    ? candidates_.Promising()
+                                                    : candidates_.Plainest(options_.changes),
+                                   .neighbours = options_.neighbours,
+                                   .family = options_.family,
+                                   .is_open = [&](size_t i) { return IsWorthIt(i); },
+                                   .seed = options_.seed});
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (state_[i] == State::kPlayed) walk->Found(i, ScoreOf(i));
+    }
+    int64_t played = 0;
+    while (options_.stop == nullptr || !*options_.stop) {
+      const double spent = Spent(played);
+      if (spent >= 1) break;
+      size_t most = options_.budget.seconds > 0 ? std::min(threads_, kAtATime) : kAtATime;
+      if (options_.budget.candidates > 0) {
+        most = std::min(most, static_cast<size_t>(options_.budget.candidates - played));
+      }
+      const std::vector<size_t> batch = walk->Next(most, spent);
+      if (batch.empty()) break;
+      played += std::ssize(batch);
+      ForEachOnThreads(batch.size(), threads_, [&](size_t at) { Do(batch[at]); });
+      for (const size_t i : batch) walk->Found(i, ScoreOf(i));
+    }
+    // Of the others some need not be played.
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (options_.stop != nullptr && *options_.stop) return;
+      if (!is_begun(i) && !IsWorthIt(i)) Do(i);
+    }
+  }
+
+  double Spent(int64_t played) const {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
+    const SearchBudget& budget = options_.budget;
+    double spent = 0;
+    if (budget.seconds > 0) spent = passed.count() / budget.seconds;
+    if (budget.candidates > 0) {
+      spent = std::max(spent, static_cast<double>(played) / static_cast<double>(budget.candidates));
+    }
+    return spent;
+  }
+
+  bool IsWorthIt(size_t i) const {
+    return state_[i] == State::kOpen && !candidates_.NeverFits(i) &&
+           !candidates_.IsBeaten(i, incumbents_);
+  }
+
+  // Of a candidate that was played, or of what was tried in its place, the best.
+  std::optional<WalkScore> ScoreOf(size_t i) const {
+    std::optional<WalkScore> best;
+    const auto found = found_.find(i);
+    if (found == found_.end()) return best;
+    for (const Result& result : found->second) {
+      if (!result.ran) continue;
+      const WalkScore score = {.fits = result.fits,
+                               .size = result.fits
+                                           ? result.step_time.seconds()
+                                           : static_cast<double>(result.peak_memory.count())};
+      if (!best.has_value() || score < *best) best = score;
+    }
+    return best;
+  }
+
+  void Prune(size_t i) {
+    if (state_[i] == State::kPlayed) found_.erase(i);
+    state_[i] = State::kPruned;
+  }
+
+  void Evaluate(size_t i) {
+    // One that has no relief, and is too large, needs no more than a row.
+    if (!options_.relief && candidates_.IsTooLarge(i, 0)) {
+      state_[i] = State::kTooLarge;
+      return;
+    }
+    absl::StatusOr<std::vector<Result>> results = WithRelief(i);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!results.ok()) {
+      state_[i] = State::kFailed;
+      errors_[i] = results.status();
+      // Nobody asks for those behind the first error; but others may prune the one that has it.
+      if (!prunes()) end_ = std::min<size_t>(end_, i);
+      return;
+    }
+    state_[i] = State::kPlayed;
+    const std::vector<Result>& found = found_[i] = *std::move(results);
+    if (!prunes()) return;
+    for (const Result& result : found) incumbents_.Add(result);
+  }
+
+  // The plan's result, and those of what was tried in its place.
+  absl::StatusOr<std::vector<Result>> WithRelief(size_t i) {
+    const std::vector<ParallelPlan> plans = candidates_.PlansOf(i);
+    std::vector<Result> results;
+    ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), ResultOf(plans[0], i, 0));
+    if (plans.size() == 1 || !LacksMemory(results.front())) return results;
+    // Where weights alone are too much, nothing helps that is about activations.
+    const ParallelPlan& plan = plans.front();
+    if (CannotFit(setting_of_(plan), plan)) return results;
+    for (size_t one = 1; one < plans.size(); ++one) {
+      const ParallelPlan& other = plans[one];
+      const bool recomputes = other.recompute != plan.recompute;
+      if (recomputes && !recomputations_.Has(setting_of_(other), other)) continue;
+      ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), ResultOf(other, i, one));
+      if (!LacksMemory(results.back())) break;
+    }
+    return results;
+  }
+
+  absl::StatusOr<Result> ResultOf(const ParallelPlan& plan, size_t i, size_t one) {
+    if (candidates_.IsTooLarge(i, one)) return candidates_.TooLargeRow(plan, i, one);
+    return EvaluateOne(setting_of_, plan, parts_);
+  }
+
+  std::vector<Result> ResultsOf(size_t i) const {
+    if (state_[i] == State::kPlayed) return found_.at(i);
+    return {candidates_.Row(i, WhyOf(i))};
+  }
+
+  Unplayed WhyOf(size_t i) const {
+    switch (state_[i]) {
+      case State::kTooLarge:
+        return Unplayed::kTooLarge;
+      case State::kPruned:
+        return Unplayed::kPruned;
+      default:
+        return Unplayed::kLeft;
+    }
+  }
+
+  SearchRows Rows(SearchRows::Maker make) {
+    SearchRows rows(std::move(make));
+    rows.Reserve(candidates_.size());
+    const bool stopped = options_.stop != nullptr && *options_.stop;
+    const bool tells_left = options_.budget.is_limited() && !stopped;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (state_[i] == State::kPlayed) {
+        rows.Add(std::move(found_.at(i).front()));
+      } else if (is_begun(i) || tells_left) {
+        if (!is_begun(i)) rows.NoteLeft(candidates_.LeastTime(i));
+        rows.Add(i, WhyOf(i));
+      }
+    }
+    for (auto& [i, of_plan] : found_) {
+      for (size_t one = 1; one < of_plan.size(); ++one) rows.Add(std::move(of_plan[one]));
+    }
+    found_.clear();
+    return rows;
+  }
+
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const SettingOf& setting_of_;
+  const SearchOptions& options_;
+  const size_t threads_;
+  Candidates& candidates_;
+  std::vector<uint32_t> order_;  // in which they are taken
+  std::vector<State> state_;
+  std::map<size_t, std::vector<Result>> found_;
+  std::map<size_t, absl::Status> errors_;
+  std::atomic<size_t> next_ = 0, end_ = 0;
+  std::mutex mutex_, next_mutex_;
+  size_t done_ = 0;
+  Incumbents incumbents_;
+  RecomputationsThatHelp recomputations_;
+  PartStore parts_{kRoomForParts};
+};
 
 }  // namespace
 }  // namespace search_cc
 
+absl::StatusOr<SearchRows> SearchThrough(const SettingOf& setting_of, const PlansView& plans,
+                                         const SearchOptions& options) {
+  // Rows outlive the search, and ask for what is known of its candidates.
+  struct Told {
+    Told(const SettingOf& of, const PlansView& all, const ReliefOf& relieves)
+        : setting_of(of), plans(all), relief(relieves), candidates(setting_of, plans, relief) {}
+
+    const SettingOf setting_of;
+    const PlansView plans;
+    const ReliefOf relief;
+    Candidates candidates;
+  };
+  const auto told = std::make_shared<Told>(setting_of, plans, options.relief);
+  return search_cc::Search(setting_of, options, told->candidates)
+      .Run({.row = [told](size_t i, Unplayed why) { return told->candidates.Row(i, why); },
+            .least_memory = [told](size_t i) { return told->candidates.LeastMemoryOf(i); }});
+}
+
 absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
                                               const std::vector<ParallelPlan>& plans,
-                                              int32_t threads,
-                                              const std::function<void(size_t)>& progress,
-                                              const ReliefOf& relief) {
-  std::vector<std::vector<Result>> found(plans.size());
-  std::vector<absl::Status> errors(plans.size());
-  std::atomic<size_t> next = 0;
-  std::atomic<size_t> end = plans.size();  // nobody asks for those behind the first error
-  std::mutex mutex;
-  size_t done = 0;
-  search_cc::RecomputationsThatHelp recomputations;
-  const auto work = [&] {
-    for (size_t i = next++; i < end; i = next++) {
-      auto result = search_cc::WithRelief(setting_of, plans[i], relief, recomputations);
-      if (result.ok()) {
-        found[i] = *std::move(result);
-      } else {
-        errors[i] = result.status();
-        for (size_t seen = end; i < seen && !end.compare_exchange_weak(seen, i);) {
-        }
-      }
-      if (!progress) continue;
-      const std::lock_guard<std::mutex> lock(mutex);
-      progress(++done);
-    }
-  };
-  const auto useful = std::min<size_t>(static_cast<size_t>(std::max(1, threads)),
-                                       std::min<size_t>(search_cc::kMaxThreads, plans.size()));
-  RunOnThreads(work, useful > 0 ? useful - 1 : 0);
-  for (const absl::Status& error : errors) {
-    if (!error.ok()) return error;
-  }
+                                              const SearchOptions& options) {
+  ORRERY_ASSIGN_OR_RETURN(const SearchRows rows, SearchThrough(setting_of, plans, options));
   std::vector<Result> results;
-  for (std::vector<Result>& of_plan : found) results.push_back(std::move(of_plan.front()));
-  for (std::vector<Result>& of_plan : found) {
-    for (size_t i = 1; i < of_plan.size(); ++i) results.push_back(std::move(of_plan[i]));
-  }
+  rows.ForEach([&](const Result& result) { results.push_back(result); });
   return results;
 }
 
 absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
                                               const std::vector<ParallelPlan>& plans,
-                                              int32_t threads,
-                                              const std::function<void(size_t)>& progress,
-                                              const ReliefOf& relief) {
-  return RunSearch([&](const ParallelPlan&) -> const Setting& { return setting; }, plans, threads,
-                   progress, relief);
-}
-
-std::vector<const Result*> Ranked(const std::vector<Result>& results) {
-  std::vector<const Result*> ranked;
-  for (const Result& result : results) {
-    if (result.feasible()) ranked.push_back(&result);
-  }
-  // Of equals the one that shares out less of the model: it is less to go wrong.
-  const auto key = [](const Result* result) {
-    return std::tuple(result->step_time, result->plan.ranks() / result->plan.dp,
-                      result->peak_memory);
-  };
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [&](const Result* a, const Result* b) { return key(a) < key(b); });
-  return ranked;
+                                              const SearchOptions& options) {
+  return RunSearch([&](const ParallelPlan&) -> const Setting& { return setting; }, plans, options);
 }
 
 }  // namespace orrery::search

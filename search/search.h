@@ -1,52 +1,97 @@
 #ifndef ORRERY_SEARCH_SEARCH_H_
 #define ORRERY_SEARCH_SEARCH_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "search/candidates.h"
 #include "search/evaluate.h"
+#include "search/search_rows.h"
+#include "search/spaces/plan_list.h"
+#include "search/walks/methods.h"
 
 namespace orrery::search {
 
-/// What to try in place of a plan that does not fit, one after another until one does. What would
-/// recompute, and leaves forward nothing less to keep, is passed over.
-using ReliefOf = std::function<std::vector<ParallelPlan>(const ParallelPlan& plan)>;
+/// What is known of candidates, by their place: of each its own result, then those of its relief.
+using KnownResults = std::map<size_t, std::vector<Result>>;
 
-/// Evaluates all candidates on `threads` threads (at least one). Results come in the order of the
-/// candidates, those of what `relief` says behind them in the same order, and do not depend on the
-/// number of threads: where the system has fewer, on those. A candidate that fails for a reason of
-/// its own, out of memory or our own bug, is a result that says so; an error of the question,
-/// InvalidArgument, is the first candidate's that has one. `progress`, where given, is called with
-/// the number of candidates done so far, from one thread at a time.
+/// How a search goes about its candidates. It has so many fields: each is a choice of its own.
+struct SearchOptions {
+  int32_t threads = 1;  // at least one; where the system has fewer, those
+  /// Where given, called with the number of candidates done so far, from one thread at a time.
+  std::function<void(size_t)> progress = {};
+  ReliefOf relief = {};
+  /// So many of the fastest are wanted, and the Pareto front over time, memory and devices: what
+  /// can be neither, by its bounds, is a row that says so (Result::pruned). 0: all are played.
+  int64_t top = 0;
+  /// Where given, candidates that are not done, since their results are these. They count as done.
+  const KnownResults* known = nullptr;
+  /// Where given, called with what was found of each candidate and its place once that is done,
+  /// from one thread at a time.
+  std::function<void(size_t, const std::vector<Result>&)> finished = {};
+  /// Whether `finished` is called with the results of candidates that were not played, too, which
+  /// takes longer than to bound them; else with none.
+  bool tells_unplayed = true;
+  /// Where given: once it is true, no candidate is begun.
+  const std::atomic<bool>* stop = nullptr;
+  /// Where given, the place of the candidate to do next, or that there is none; from one thread at
+  /// a time. Else all are done, in their order.
+  std::function<std::optional<size_t>()> next = {};
+  /// Which are played first, and how many at most: what is not reached is a row that says so
+  /// (Result::left). Only without `next`.
+  Method method = Method::kExhaustive;
+  SearchBudget budget = {};
+  uint32_t seed = 1;  // of a method that draws
+  /// For methods that go from candidate to candidate, as in WalkQuestion.
+  std::function<std::vector<size_t>(size_t)> neighbours = {};
+  /// Likewise.
+  std::function<uint64_t(size_t)> family = {};
+  /// How far a candidate is from a plain one: of those that are likely to fit such methods begin
+  /// with the plainest. Null: all are alike.
+  std::function<int32_t(size_t)> changes = {};
+};
+
+/// Evaluates all candidates. Results come in the order of the candidates, those of what
+/// `options.relief` says behind them in the same order, and do not depend on the number of threads.
+/// A candidate that fails for a reason of its own, out of memory or our own bug, is a result that
+/// says so; an error of the question, InvalidArgument, is the first candidate's that has one. A
+/// candidate is pruned together with its relief, or not at all; which are, the results tell, not
+/// when they came. Of candidates that were not begun there are no results.
 absl::StatusOr<std::vector<Result>> RunSearch(const SettingOf& setting_of,
                                               const std::vector<ParallelPlan>& plans,
-                                              int32_t threads,
-                                              const std::function<void(size_t)>& progress = {},
-                                              const ReliefOf& relief = {});
+                                              const SearchOptions& options = {});
 
 /// The same where all are of one setting.
 absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
                                               const std::vector<ParallelPlan>& plans,
-                                              int32_t threads,
-                                              const std::function<void(size_t)>& progress = {},
-                                              const ReliefOf& relief = {});
+                                              const SearchOptions& options = {});
+
+/// The same of any number of candidates: what is not played takes a few bytes.
+absl::StatusOr<SearchRows> SearchThrough(const SettingOf& setting_of, const PlansView& plans,
+                                         const SearchOptions& options = {});
 
 /// The feasible results, fastest first; of equally fast ones those with less memory, and then in
 /// the order of the plans.
 std::vector<const Result*> Ranked(const std::vector<Result>& results);
+/// Likewise.
+std::vector<const Result*> Ranked(const SearchRows& rows);
 
 /// One row a result, in the order given, with the header that docs/command_line.md lists.
-std::string ResultsCsv(const Setting& setting, const std::vector<Result>& results);
+std::string ResultsCsv(const Setting& setting, const SearchRows& rows);
 
 /// The same rows as a JSON list of objects with the keys of the CSV's header.
-std::string ResultsJson(const Setting& setting, const std::vector<Result>& results);
+std::string ResultsJson(const Setting& setting, const SearchRows& rows);
 
 /// For people: the `top` fastest, what each spends its time on, and how many are infeasible for
 /// which reason.
-std::string ResultsTable(const Setting& setting, const std::vector<Result>& results, int64_t top);
+std::string ResultsTable(const Setting& setting, const SearchRows& rows, int64_t top);
 
 }  // namespace orrery::search
 

@@ -15,8 +15,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/model_test_util.h"
-#include "search/setting_test_util.h"
-#include "search/space.h"
+#include "search/settings/setting_test_util.h"
+#include "search/spaces/space.h"
 #include "transforms/plan/plan_test_util.h"
 
 namespace orrery::search {
@@ -27,27 +27,30 @@ std::vector<ParallelPlan> Plans() {
   Space space(transforms::ByFlops({}));
   EXPECT_TRUE(space.List(*transforms::FindAxis("micro-batches"), "1,5,6").ok());
   EXPECT_TRUE(space.List(*transforms::FindAxis("schedule"), "1f1b,pipedream").ok());
-  return Enumerate(space, {.devices = 8, .batch_size = 48}).value();
+  return Enumerate(space, {.devices = 8, .batch_size = 48}).value().All();
 }
 
 TEST(RunSearch, DoesNotDependOnTheNumberOfThreads) {
   const Setting setting = MlpSetting();
-  const std::string expected = ResultsCsv(setting, RunSearch(setting, Plans(), 1).value());
+  const std::string expected = ResultsCsv(setting, RunSearch(setting, Plans()).value());
   for (int32_t threads = 2; threads <= 4; ++threads) {
-    EXPECT_EQ(ResultsCsv(setting, RunSearch(setting, Plans(), threads).value()), expected);
+    EXPECT_EQ(ResultsCsv(setting, RunSearch(setting, Plans(), {.threads = threads}).value()),
+              expected);
   }
 }
 
 TEST(RunSearch, KeepsTheOrderOfThePlans) {
   const std::vector<ParallelPlan> plans = Plans();
-  const std::vector<Result> results = RunSearch(MlpSetting(), plans, 3).value();
+  const std::vector<Result> results = RunSearch(MlpSetting(), plans, {.threads = 3}).value();
   ASSERT_EQ(results.size(), plans.size());
   for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].plan, plans[i]);
 }
 
 TEST(RunSearch, TellsItsProgress) {
   std::vector<size_t> seen;
-  ASSERT_TRUE(RunSearch(MlpSetting(), Plans(), 3, [&](size_t done) { seen.push_back(done); }).ok());
+  ASSERT_TRUE(RunSearch(MlpSetting(), Plans(),
+                        {.threads = 3, .progress = [&](size_t done) { seen.push_back(done); }})
+                  .ok());
   std::vector<size_t> expected;
   for (size_t i = 1; i <= Plans().size(); ++i) expected.push_back(i);
   EXPECT_EQ(seen, expected);
@@ -59,8 +62,9 @@ TEST(RunSearch, GivesTheFirstError) {
   plans[3].dp = 100;
   plans[7].dp = 200;
   for (const int32_t threads : {1, 4}) {
-    EXPECT_THAT(std::string(RunSearch(MlpSetting(), plans, threads).status().message()),
-                testing::HasSubstr("--dp 100"));
+    EXPECT_THAT(
+        std::string(RunSearch(MlpSetting(), plans, {.threads = threads}).status().message()),
+        testing::HasSubstr("--dp 100"));
   }
 }
 
@@ -77,7 +81,8 @@ TEST(RunSearch, TriesReliefUntilAPlanFits) {
   };
   const auto texts = [&](int32_t threads) {
     std::vector<std::string> list;
-    const std::vector<Result> results = RunSearch(setting, plans, threads, {}, relief).value();
+    const std::vector<Result> results =
+        RunSearch(setting, plans, {.threads = threads, .relief = relief}).value();
     for (const Result& result : results) {
       list.push_back(absl::StrCat(result.plan.dp, ".", result.plan.microbatches,
                                   result.feasible() ? " fits" : ""));
@@ -116,7 +121,7 @@ TEST(RunSearch, PassesOverRecomputationThatLeavesNothing) {
     const Bytes peak = Play(setting, {}).value().report.peak_memory;
     setting.lowering.memory_limit = Bytes(peak.count() / 3);
     std::vector<std::string> list;
-    const std::vector<Result> results = RunSearch(setting, {{}}, 1, {}, relief).value();
+    const std::vector<Result> results = RunSearch(setting, {{}}, {.relief = relief}).value();
     for (const Result& result : results) {
       list.push_back(transforms::ToString(result.plan.recompute));
     }
@@ -130,7 +135,7 @@ TEST(RunSearch, HasNoReliefForWeights) {
   Setting setting = MlpSetting();
   setting.lowering.memory_limit = Bytes(1000);
   const auto relief = [](const ParallelPlan& plan) { return std::vector<ParallelPlan>{plan}; };
-  EXPECT_EQ(RunSearch(setting, {{}}, 1, {}, relief).value().size(), 1u);
+  EXPECT_EQ(RunSearch(setting, {{}}, {.relief = relief}).value().size(), 1u);
 }
 
 // What is wrong with the question is told when a candidate meets it, not when all have been played.
@@ -138,8 +143,8 @@ TEST(RunSearch, EndsWithTheFirstError) {
   std::vector<ParallelPlan> plans = Plans();
   plans[3].dp = 100;
   size_t most = 0;
-  const auto results =
-      RunSearch(MlpSetting(), plans, 1, [&](size_t done) { most = std::max(most, done); });
+  const auto results = RunSearch(MlpSetting(), plans,
+                                 {.progress = [&](size_t done) { most = std::max(most, done); }});
   EXPECT_FALSE(results.ok());
   EXPECT_EQ(most, 4);
 }
@@ -148,14 +153,14 @@ TEST(RunSearch, EndsWithTheFirstError) {
 TEST(RunSearch, GoesOnWhereOneCandidateFails) {
   const std::vector<ParallelPlan> plans = Plans();
   const Setting setting = MlpSetting();
-  const std::vector<Result> sound = RunSearch(setting, plans, 1).value();
+  const std::vector<Result> sound = RunSearch(setting, plans).value();
   for (const int32_t threads : {1, 4}) {
     const SettingOf setting_of = [&](const ParallelPlan& plan) -> const Setting& {
       if (plan == plans[2]) throw std::bad_alloc();
       if (plan == plans[5]) throw std::length_error("too long");
       return setting;
     };
-    const std::vector<Result> results = RunSearch(setting_of, plans, threads).value();
+    const std::vector<Result> results = RunSearch(setting_of, plans, {.threads = threads}).value();
     ASSERT_EQ(results.size(), plans.size());
     for (size_t i = 0; i < plans.size(); ++i) {
       EXPECT_EQ(results[i].plan, plans[i]);
@@ -177,15 +182,76 @@ TEST(RunSearch, GetsByWithTheThreadsThatThereAre) {
     const rlimit own = {.rlim_cur = 1, .rlim_max = 1};
     if (geteuid() == 0 && setuid(65534) != 0) _exit(0);  // nobody, who has no process elsewhere
     if (setrlimit(RLIMIT_NPROC, &own) != 0) _exit(2);
-    const auto results = RunSearch(MlpSetting(), Plans(), 16);
+    const auto results = RunSearch(MlpSetting(), Plans(), {.threads = 16});
     _exit(results.ok() && results->size() == Plans().size() ? 0 : 3);
   };
   EXPECT_EXIT(search(), testing::ExitedWithCode(0), "");
 }
 
+// What is known is not done again, what is done is told once, and both together are all results.
+TEST(RunSearch, TakesWhatIsKnown) {
+  const Setting setting = MlpSetting();
+  const std::vector<ParallelPlan> plans = Plans();
+  const auto relief = [](const ParallelPlan& plan) {
+    ParallelPlan other = plan;
+    other.microbatches = 2 * plan.microbatches;
+    return std::vector<ParallelPlan>{other};
+  };
+  for (const int32_t threads : {1, 3}) {
+    KnownResults all;
+    const auto note = [&](size_t i, const std::vector<Result>& found) {
+      EXPECT_TRUE(all.try_emplace(i, found).second);
+    };
+    const std::string whole = ResultsCsv(
+        setting, RunSearch(setting, plans, {.threads = threads, .relief = relief, .finished = note})
+                     .value());
+    ASSERT_EQ(all.size(), plans.size());
+    KnownResults half = all;
+    std::erase_if(half, [](const auto& known) { return known.first % 2 == 0; });
+    std::vector<size_t> found, done;
+    const auto again = RunSearch(setting, plans,
+                                 {.threads = threads,
+                                  .progress = [&](size_t count) { done.push_back(count); },
+                                  .relief = relief,
+                                  .known = &half,
+                                  .finished = [&](size_t i, const auto&) { found.push_back(i); }});
+    EXPECT_EQ(ResultsCsv(setting, again.value()), whole);
+    EXPECT_EQ(found.size(), plans.size() - half.size());
+    EXPECT_EQ(done.back(), plans.size());
+    for (const size_t i : found) EXPECT_FALSE(half.contains(i));
+    const auto none = [](const ParallelPlan&) -> const Setting& { throw std::bad_alloc(); };
+    EXPECT_EQ(ResultsCsv(setting, RunSearch(none, plans, {.known = &all}).value()), whole);
+  }
+}
+
+TEST(RunSearch, BeginsNoneOnceItIsToStop) {
+  const std::vector<ParallelPlan> plans = Plans();
+  std::atomic<bool> stop = false;
+  const auto finished = [&](size_t i, const auto&) { stop = i == 2; };
+  const auto results = RunSearch(MlpSetting(), plans, {.finished = finished, .stop = &stop});
+  ASSERT_TRUE(results.ok());
+  EXPECT_EQ(results->size(), 3u);
+}
+
+TEST(RunSearch, DoesWhatItIsHanded) {
+  const std::vector<ParallelPlan> plans = Plans();
+  std::vector<size_t> left = {1, 4, 2};
+  const auto next = [&]() -> std::optional<size_t> {
+    if (left.empty()) return std::nullopt;
+    const size_t i = left.back();
+    left.pop_back();
+    return i;
+  };
+  const auto results = RunSearch(MlpSetting(), plans, {.threads = 2, .next = next});
+  ASSERT_EQ(results.value().size(), 3u);
+  EXPECT_EQ((*results)[0].plan, plans[1]);
+  EXPECT_EQ((*results)[1].plan, plans[2]);
+  EXPECT_EQ((*results)[2].plan, plans[4]);
+}
+
 TEST(RunSearch, OfNothingIsNothing) {
-  EXPECT_TRUE(RunSearch(MlpSetting(), {}, 4).value().empty());
-  EXPECT_TRUE(Ranked({}).empty());
+  EXPECT_TRUE(RunSearch(MlpSetting(), {}, {.threads = 4}).value().empty());
+  EXPECT_TRUE(Ranked(std::vector<Result>()).empty());
 }
 
 Result Fake(int64_t dp, int64_t picoseconds, bool fits = true) {
@@ -264,7 +330,7 @@ TEST(ResultsCsv, HasARowAResultAndQuotesWhatNeedsIt) {
 TEST(ResultsCsv, DoublesReadBackAsThemselves) {
   const Setting setting = MlpSetting();
   const std::vector<Result> results =
-      RunSearch(setting, {transforms::ByFlops({.dp = 2, .hp = 2, .pp = 2})}, 1).value();
+      RunSearch(setting, {transforms::ByFlops({.dp = 2, .hp = 2, .pp = 2})}).value();
   const std::vector<std::string> lines = absl::StrSplit(ResultsCsv(setting, results), '\n');
   // One comma is in the name of the model.
   const std::vector<std::string> cells = absl::StrSplit(lines[1], ',');

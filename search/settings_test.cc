@@ -1,4 +1,4 @@
-#include "search/settings.h"
+#include "search/settings/settings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "search/evaluate.h"
-#include "search/setting_test_util.h"
+#include "search/settings/setting_test_util.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/models/model_test_util.h"
-#include "search/setting_test_util.h"
+#include "search/settings/setting_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/training/training_step.h"
 

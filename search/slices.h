@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "search/setting.h"
+#include "search/settings/setting.h"
 #include "transforms/parallel.h"
 #include "transforms/schedules/schedule.h"
 

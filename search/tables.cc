@@ -26,6 +26,14 @@ std::string Detail(const Result& result) {
                     [](absl::string_view name) { return transforms::FindAxis(name) != nullptr; });
 }
 
+// Why it has no figures, or does not fit.
+std::string Reason(const Result& result) {
+  if (!result.pruned.empty()) return absl::StrCat("pruned: ", result.pruned);
+  if (result.left) return "left: the budget of the search ended before";
+  if (!result.infeasible.has_value()) return "";
+  return absl::StrCat(ToString(result.infeasible->reason), ": ", Detail(result));
+}
+
 // One column of the CSV and one key of the JSON.
 struct Cell {
   std::string name;
@@ -56,12 +64,13 @@ std::vector<Cell> Cells(const Setting& setting, const Result& r) {
       {"exposed_communication_s", figure(r.exposed_communication_s)},
       {"bubble_fraction", figure(r.bubble_fraction)},
       {"peak_memory_bytes", r.ran ? Json(r.peak_memory.count()) : Json()},
-      {"fits", r.feasible()},
-      {"reason", r.infeasible.has_value()
-                     ? absl::StrCat(ToString(r.infeasible->reason), ": ", Detail(r))
-                     : ""}};
+      {"fits", r.pruned.empty() && !r.left ? Json(r.feasible()) : Json()},
+      {"reason", Reason(r)}};
   cells.insert(cells.end(), figures.begin(), figures.end());
   AddColumns(plan.behind, cells);
+  const bool priced = r.ran && setting.device_hour > 0;
+  cells.push_back({"cluster", setting.cluster.name});
+  cells.push_back({"price_per_sample", priced ? Json(PriceOfSample(setting, r)) : Json()});
   return cells;
 }
 
@@ -121,23 +130,45 @@ std::string Row(const ParallelPlan& base, const Result& r) {
                          Percent(r.bubble_fraction), ToString(r.peak_memory), Others(r.plan, base));
 }
 
-// "3 of 55 candidates are infeasible: 2 divisibility, 1 memory", and an example of each.
-std::string InfeasibleSummary(const std::vector<Result>& results, const ParallelPlan& base) {
-  std::map<InfeasibleReason, std::pair<int, const Result*>> reasons;
-  int infeasible = 0;
-  for (const Result& r : results) {
-    if (!r.infeasible.has_value()) continue;
+// How many are pruned or left; "3 of 55 candidates are infeasible: 2 divisibility, 1 memory", and
+// an example of each.
+std::string InfeasibleSummary(const SearchRows& rows, const ParallelPlan& base) {
+  struct Rows {
+    int64_t count = 0;
+    size_t example = 0;
+  };
+  std::map<InfeasibleReason, Rows> reasons;
+  int64_t infeasible = 0, pruned = 0, left = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    pruned += rows.IsPruned(i) ? 1 : 0;
+    left += rows.IsLeft(i) ? 1 : 0;
+    if (rows.IsPruned(i) || rows.IsLeft(i)) continue;
+    const Result* const played = rows.Played(i);
+    if (played != nullptr && !played->infeasible.has_value()) continue;
     ++infeasible;
-    auto& [count, example] = reasons[r.infeasible->reason];
-    if (count++ == 0) example = &r;
+    Rows& of_reason =
+        reasons[played != nullptr ? played->infeasible->reason : InfeasibleReason::kMemory];
+    if (of_reason.count++ == 0) of_reason.example = i;
   }
-  if (infeasible == 0) return "";
-  std::string text =
-      absl::StrFormat("\n%d of %d candidates are infeasible:\n", infeasible, results.size());
-  for (const auto& [reason, row] : reasons) {
-    absl::StrAppendFormat(&text, "%6d  %s, for example %s: %s\n", row.first,
-                          std::string(ToString(reason)), ToString(row.second->plan, base),
-                          Detail(*row.second));
+  std::string text;
+  if (pruned > 0) {
+    absl::StrAppendFormat(
+        &text,
+        "\n%d of %d candidates are pruned: by what they take at least, others are "
+        "faster and no larger\n",
+        pruned, rows.size());
+  }
+  if (left > 0) {
+    absl::StrAppendFormat(&text, "\n%d of %d candidates are left: the budget ended before\n", left,
+                          rows.size());
+  }
+  if (infeasible == 0) return text;
+  text += absl::StrFormat("\n%d of %d candidates are infeasible:\n", infeasible, rows.size());
+  for (const auto& [reason, of_reason] : reasons) {
+    const Result example = rows[of_reason.example];
+    absl::StrAppendFormat(&text, "%6d  %s, for example %s: %s\n", of_reason.count,
+                          std::string(ToString(reason)), ToString(example.plan, base),
+                          Detail(example));
   }
   return text;
 }
@@ -145,37 +176,42 @@ std::string InfeasibleSummary(const std::vector<Result>& results, const Parallel
 }  // namespace
 }  // namespace tables_cc
 
-std::string ResultsCsv(const Setting& setting, const std::vector<Result>& results) {
+std::string ResultsCsv(const Setting& setting, const SearchRows& rows) {
   std::string text;
   for (const tables_cc::Cell& cell : tables_cc::Cells(setting, Result())) {
     absl::StrAppend(&text, text.empty() ? "" : ",", cell.name);
   }
-  for (const Result& result : results) {
+  rows.ForEach([&](const Result& result) {
     text += "\n";
     absl::StrAppend(&text, absl::StrJoin(tables_cc::Cells(setting, result), ",",
                                          [](std::string* out, const tables_cc::Cell& cell) {
                                            *out += tables_cc::CsvText(cell.value);
                                          }));
-  }
+  });
   return text + "\n";
 }
 
-std::string ResultsJson(const Setting& setting, const std::vector<Result>& results) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const Result& result : results) {
+std::string ResultsJson(const Setting& setting, const SearchRows& rows) {
+  // Row by row: what a million rows are as JSON values is more than there is.
+  std::string text;
+  rows.ForEach([&](const Result& result) {
     nlohmann::ordered_json row;
-    for (tables_cc::Cell& cell : tables_cc::Cells(setting, result))
+    for (tables_cc::Cell& cell : tables_cc::Cells(setting, result)) {
       row[cell.name] = std::move(cell.value);
-    rows.push_back(std::move(row));
-  }
-  return rows.dump(1) + "\n";
+    }
+    const std::string indented = nlohmann::ordered_json::array({std::move(row)}).dump(1);
+    // "[\n {…}\n]" without its brackets.
+    absl::StrAppend(&text, text.empty() ? "" : ",", "\n",
+                    absl::string_view(indented).substr(2, indented.size() - 4));
+  });
+  return text.empty() ? "[]\n" : absl::StrCat("[", text, "\n]\n");
 }
 
-std::string ResultsTable(const Setting& setting, const std::vector<Result>& results, int64_t top) {
-  const std::vector<const Result*> ranked = Ranked(results);
+std::string ResultsTable(const Setting& setting, const SearchRows& rows, int64_t top) {
+  const std::vector<const Result*> ranked = Ranked(rows);
   std::string text =
       absl::StrFormat("%s, batch %d, on %s: %d candidates, %d feasible\n\n", setting.model_name,
-                      setting.batch_size, setting.cluster.name, results.size(), ranked.size());
+                      setting.batch_size, setting.cluster.name, rows.size(), ranked.size());
   if (!ranked.empty()) {
     const std::string plan =
         tables_cc::AxisCells([](const auto& axis) { return std::string(axis.shown.title); });
@@ -185,7 +221,7 @@ std::string ResultsTable(const Setting& setting, const std::vector<Result>& resu
   const ParallelPlan base = tables_cc::InCommon(ranked, setting.base);
   for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i)
     text += tables_cc::Row(base, *ranked[i]);
-  return text + tables_cc::InfeasibleSummary(results, setting.base);
+  return text + tables_cc::InfeasibleSummary(rows, setting.base);
 }
 
 }  // namespace orrery::search

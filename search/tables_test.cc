@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "search/search.h"
-#include "search/setting_test_util.h"
+#include "search/settings/setting_test_util.h"
 
 // Rows of the table of results, from figures that are made up; the whole of it is in
 // search_test.cc.

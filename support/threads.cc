@@ -3,21 +3,35 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 namespace orrery {
 
 void RunOnThreads(const std::function<void()>& work, size_t more) {
+  std::mutex mutex;
+  std::exception_ptr first;
+  // An exception must not leave a thread, nor this function while there are some.
+  const std::function<void()> guarded = [&] {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (first == nullptr) first = std::current_exception();
+    }
+  };
   std::vector<std::thread> workers;
   workers.reserve(more);
   try {
-    while (workers.size() < more) workers.emplace_back(std::cref(work));
+    while (workers.size() < more) workers.emplace_back(std::cref(guarded));
   } catch (const std::exception&) {
     // The system has no more; those that there are do all the work.
   }
-  work();
+  guarded();
   for (std::thread& worker : workers) worker.join();
+  if (first != nullptr) std::rethrow_exception(first);
 }
 
 void ForEachOnThreads(size_t count, size_t threads, const std::function<void(size_t)>& work) {

@@ -7,7 +7,7 @@
 namespace orrery {
 
 /// Runs `work` on this thread and on up to `more` others: on as many as can be started. Returns
-/// when all have ended.
+/// when all have ended. What `work` throws, the first of it, is thrown then.
 void RunOnThreads(const std::function<void()>& work, size_t more);
 
 /// work(0) to work(count - 1), each once, on at most so many threads, this one among them: in no

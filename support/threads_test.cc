@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <initializer_list>
+#include <new>
 #include <vector>
 
 namespace orrery {
@@ -24,6 +26,21 @@ TEST(Threads, DoEachPieceOnce) {
       ForEachOnThreads(count, threads, [&](size_t i) { ++done[i]; });
       for (const std::atomic<int>& times : done) EXPECT_EQ(times, 1) << count << " " << threads;
     }
+  }
+}
+
+// Whichever thread it is that throws: here all do, or all but the first.
+TEST(Threads, ThrowWhatTheWorkThrowsOnceAllHaveEnded) {
+  for (const int first : {0, 1}) {
+    std::atomic<int> begun = 0, ended = 0;
+    const auto work = [&] {
+      const bool throws = begun++ >= first;
+      ++ended;
+      if (throws) throw std::bad_alloc();
+    };
+    EXPECT_THROW(RunOnThreads(work, 3), std::bad_alloc);
+    EXPECT_EQ(ended, begun);
+    EXPECT_GE(begun, 1);
   }
 }
 

@@ -11,16 +11,15 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "importer/builtin_models.h"
 #include "importer/load_model.h"
 #include "ir/model_facts.h"
-#include "search/model_flops.h"
+#include "search/settings/model_flops.h"
 #include "support/file.h"
 #include "support/flag_names.h"
 #include "support/heap.h"
 #include "support/printable.h"
 #include "support/status.h"
-#include "support/word_list.h"
+#include "tools/interrupt.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"
@@ -76,17 +75,6 @@ absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
   return limit;
 }
 
-// "roofline, distir, kernels or measured:FILE".
-std::string CostModelNames() {
-  std::vector<absl::string_view> names;
-  for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
-    names.push_back(info->name);
-  }
-  names.push_back("kernels:FILE");
-  names.push_back("measured:FILE");
-  return ListWords(names, " or ");
-}
-
 // Examples, and beside them what they are; those in a column that most fit into.
 void PrintClusters() {
   constexpr size_t kColumn = 28;
@@ -100,57 +88,6 @@ void PrintClusters() {
 
 }  // namespace
 }  // namespace flags_cc
-
-void AddStepFlags(po::options_description& options, ModelFlags& flags) {
-  options.add_options()("optimizer", po::value(&flags.optimizer),
-                        absl::StrCat(transforms::OptimizerNames(), " [adam]").c_str())(
-      "symbol", po::value(&flags.symbols)->composing(),
-      "value of a dynamic ONNX dimension: batch=8 (repeat for more)")(
-      "loss", po::value(&flags.loss.kind),
-      absl::StrCat("for a model without a loss: ", transforms::LossNames(),
-                   ", which is forward only [auto: cross-entropy on logits, else mse]")
-          .c_str())(
-      "output", po::value(&flags.loss.output),
-      "the output of the model that gets the loss, or several with commas between [the first of "
-      "floating point]")(
-      "freeze", po::value(&flags.roles.freeze),
-      "regular expression: weights of an ONNX file whose names match are not trained")(
-      "parameters", po::value(&flags.roles.parameters),
-      "regular expression: inputs of an ONNX file whose names match are parameters [those that are "
-      "read as weights and have no batch]")(
-      "data", po::value(&flags.roles.data),
-      "regular expression: inputs of an ONNX file whose names match are data, and no parameters")(
-      "no-simplify", po::bool_switch(&flags.no_simplify),
-      "play the graph op by op as it was written, without fused kernels");
-}
-
-void AddModelFlags(po::options_description& options, ModelFlags& flags) {
-  options.add_options()(
-      "model", po::value(&flags.model)->required(),
-      absl::StrCat("FILE.onnx, FILE.orr (text form of the IR), or built in, as in "
-                   "mlp:layers=64,dim=8192 or gpt3-175b:seq=1024; opt --list-models tells their "
-                   "keys: ",
-                   importer::BuiltinModels())
-          .c_str())("batch-size", po::value(&flags.batch_size)->required(),
-                    "samples in one global batch (one optimizer step)");
-  AddStepFlags(options, flags);
-  options.add_options()(
-      "cluster", po::value(&flags.cluster)->required(),
-      "uniform:16@200Gbps; preset and nodes, dgx-a100:4; a topology, fat-tree:1024@50GB/s; or a "
-      "cluster file; docs/clusters.md lists them all")(
-      "cost-model", po::value(&flags.cost_model),
-      absl::StrCat(flags_cc::CostModelNames(), " [", kDefaultCostModel, "]").c_str())(
-      "preset", po::value(&flags.preset), PresetsHelp().c_str())(
-      "memory-limit", po::value(&flags.memory_limit),
-      "bytes a device, such as 40GB, or none [what the device has]")(
-      "memory-overhead", po::value(&flags.memory_overhead),
-      "what a device holds beside the step: usual (by its record), or as in "
-      "framework=1GiB,communicator=240MiB,workspace=64MiB,fragmentation=0.05 [none]")(
-      "no-fold", po::bool_switch(&flags.no_fold), "simulate every rank")(
-      "most-unfolded-tasks", po::value(&flags.most_unfolded_tasks),
-      "ranks of a stage that are alike are simulated as one; those that are not each, where that "
-      "makes at most so many tasks: beyond, one at the pace of the slowest");
-}
 
 namespace flags_cc {
 namespace {
@@ -271,6 +208,8 @@ absl::Status CheckFileFlags(const po::variables_map& values) {
     const bool writes = std::ranges::find(kWrites, flag) != std::end(kWrites);
     if (const auto* const text = boost::any_cast<std::string>(&value.value())) {
       (writes ? outputs : others).push_back({flag, *text});
+    } else if (const auto* const list = boost::any_cast<std::vector<std::string>>(&value.value())) {
+      for (const std::string& item : *list) others.push_back({flag, item});
     }
   }
   return CheckFiles(outputs, others);
@@ -297,12 +236,33 @@ absl::StatusOr<ModelFlags> PresetFlags(absl::string_view preset) {
 namespace flags_cc {
 namespace {
 
-// The command line and the preset, as they are given.
-po::variables_map ReadCommandLine(int argc, char** argv, const ProgramSpec& spec,
-                                  const po::options_description& all) {
+// The flags that hold beside those of a command line, as words of one.
+absl::StatusOr<std::vector<std::string>> FurtherWords(const ProgramSpec& spec,
+                                                      const po::parsed_options& read) {
+  std::vector<std::string> words;
+  if (!spec.further) return words;
+  std::vector<FlagText> given;
+  for (const po::option& option : read.options) {
+    if (option.value.empty()) given.push_back({option.string_key, ""});
+    for (const std::string& text : option.value) given.push_back({option.string_key, text});
+  }
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<FlagText> further, spec.further(given));
+  for (const FlagText& flag : further) {
+    words.push_back(absl::StrCat("--", flag.flag, flag.text.empty() ? "" : "=", flag.text));
+  }
+  return words;
+}
+
+// The command line, what holds beside it, and the preset.
+absl::StatusOr<po::variables_map> ReadCommandLine(int argc, char** argv, const ProgramSpec& spec,
+                                                  const po::options_description& all) {
   po::variables_map values;
-  po::store(po::command_line_parser(argc, argv).options(all).positional(spec.positional).run(),
-            values);
+  const po::parsed_options read =
+      po::command_line_parser(argc, argv).options(all).positional(spec.positional).run();
+  po::store(read, values);
+  if (values.count("help") > 0) return values;
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<std::string> words, FurtherWords(spec, read));
+  if (!words.empty()) po::store(po::command_line_parser(words).options(all).run(), values);
   if (values.count("preset") > 0) {
     const auto preset = FindPreset(values["preset"].as<std::string>());
     // MakeSetting says which there are.
@@ -346,11 +306,14 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
   };
   const auto end = [&](const absl::Status& status) {
     std::cout.flush();
-    if (!status.ok()) return fail(status.message(), kBadInput);
+    const bool stopped = absl::IsCancelled(status) && CaughtSignal() != 0;
+    if (!status.ok()) return fail(status.message(), stopped ? 128 + CaughtSignal() : kBadInput);
     return std::cout.good() ? kDone : fail("standard output cannot be written", kBadInput);
   };
   try {
-    po::variables_map values = flags_cc::ReadCommandLine(argc, argv, spec, all);
+    absl::StatusOr<po::variables_map> read = flags_cc::ReadCommandLine(argc, argv, spec, all);
+    if (!read.ok()) return end(read.status());
+    po::variables_map& values = *read;
     if (flags_cc::PrintHelp(spec, all, values)) return end(absl::OkStatus());
     po::notify(values);
     if (const absl::Status files = flags_cc::CheckFileFlags(values); !files.ok()) return end(files);

@@ -22,7 +22,8 @@
 
 namespace orrery::tools {
 
-/// Exit codes, as docs/command_line.md lists them.
+/// Exit codes, as docs/command_line.md lists them. Of a body that ends with CancelledError since a
+/// signal came, 128 and its number.
 inline constexpr int kDone = 0;
 inline constexpr int kBadInput = 1;
 inline constexpr int kWrongUsage = 2;
@@ -50,8 +51,10 @@ struct ModelFlags {
   bool no_simplify = false;
 };
 
-/// Adds the flags to `options`, bound to `flags`.
-void AddModelFlags(boost::program_options::options_description& options, ModelFlags& flags);
+/// Adds the flags to `options`, bound to `flags`. Where `batch_sizes` is given, --batch-size takes
+/// a list (ParseBatchSizes), which that gets, and `flags` the first.
+void AddModelFlags(boost::program_options::options_description& options, ModelFlags& flags,
+                   std::vector<int64_t>* batch_sizes = nullptr);
 
 /// The flags as a preset has them, for who has no command line: RunProgram fills in what that
 /// leaves open. InvalidArgument where there is no such preset.
@@ -82,6 +85,16 @@ std::vector<std::string> WarningsOf(const ModelFlags& flags, const importer::Imp
 /// Prints them on standard error, a line each.
 void PrintWarnings(const std::vector<std::string>& warnings);
 
+/// A flag and what stands behind it.
+struct FlagText {
+  std::string flag;  // "json"
+  std::string text;  // of a switch empty
+};
+
+/// Gets the flags of a command line as they stand there, and says which others hold, too.
+using FurtherFlags =
+    std::function<absl::StatusOr<std::vector<FlagText>>(const std::vector<FlagText>& given)>;
+
 /// What a program is: its command line, and what it does once that is read.
 struct ProgramSpec {
   absl::string_view usage;    // "simulate --model M …"
@@ -90,13 +103,12 @@ struct ProgramSpec {
   boost::program_options::options_description options;
   boost::program_options::positional_options_description positional = {};
   bool searches = false;  // its flags of plans take lists
+  FurtherFlags further = {};
 };
 
-/// A flag and what stands behind it.
-struct FlagText {
-  std::string flag;  // "json"
-  std::string text;
-};
+/// The files that are there and that the text of a flag names: by itself, in a list, or behind a
+/// word, as in measured:FILE,only=H100.
+std::vector<std::string> FilesNamedIn(const std::string& text);
 
 /// An error when two files to write are one file; empty ones are not written.
 absl::Status CheckOutputs(std::span<const std::string> paths);

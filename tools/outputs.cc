@@ -39,8 +39,8 @@ bool IsFile(const std::string& path) {
 absl::Status CheckInputs(const FlagText& output, std::span<const FlagText> others) {
   if (!IsFile(output.text)) return absl::OkStatus();
   for (const FlagText& other : others) {
-    for (const std::string& name : NamesIn(other.text)) {
-      if (!IsFile(name) || !AreOneFile(output.text, name)) continue;
+    for (const std::string& name : FilesNamedIn(other.text)) {
+      if (!AreOneFile(output.text, name)) continue;
       return absl::InvalidArgumentError(absl::StrCat("--", output.flag, " ", output.text,
                                                      ": is the file that --", other.flag,
                                                      " reads; wanted another one to write"));
@@ -51,6 +51,12 @@ absl::Status CheckInputs(const FlagText& output, std::span<const FlagText> other
 
 }  // namespace
 }  // namespace outputs_cc
+
+std::vector<std::string> FilesNamedIn(const std::string& text) {
+  std::vector<std::string> names = outputs_cc::NamesIn(text);
+  std::erase_if(names, [](const std::string& name) { return !outputs_cc::IsFile(name); });
+  return names;
+}
 
 absl::Status CheckOutputs(std::span<const std::string> paths) {
   for (size_t i = 0; i < paths.size(); ++i) {

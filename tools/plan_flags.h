@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "search/space.h"
+#include "search/spaces/space.h"
 #include "transforms/plan/axis.h"
 #include "transforms/plan/parallel_plan.h"
 

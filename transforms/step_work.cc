@@ -1,10 +1,15 @@
 #include "transforms/step_work.h"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
 #include "ir/model_facts.h"
 #include "support/status.h"
+#include "transforms/sharding/sharding_memo.h"
 
 namespace orrery::transforms {
 
@@ -41,6 +46,62 @@ absl::Status CheckStep(const StepWork& work) {
   return absl::OkStatus();
 }
 
+std::string KeyOf(absl::string_view text) { return absl::StrCat(text.size(), ":", text); }
+
+namespace step_work_cc {
+namespace {
+
+std::string PlacesText(const ir::Mesh& mesh, bool all) {
+  std::string text;
+  for (ir::AxisIndex a = 0; a < mesh.axes().size(); ++a) {
+    const ir::Axis& axis = mesh.axes()[a];
+    absl::StrAppend(&text, text.empty() ? "" : " ", axis.name);
+    if (all || axis.name != "pp") absl::StrAppend(&text, "=", axis.size, "*", mesh.stride(a));
+  }
+  return text;
+}
+
+}  // namespace
+}  // namespace step_work_cc
+
+std::string PlacesInStage(const ir::Mesh& mesh) {
+  return step_work_cc::PlacesText(mesh, /*all=*/false);
+}
+std::string Places(const ir::Mesh& mesh) { return step_work_cc::PlacesText(mesh, /*all=*/true); }
+
+uint64_t NumberOfAll(const ir::Function& function) {
+  size_t number = absl::HashOf(NumberOf(function), function.name());
+  for (const ir::Axis& axis : function.mesh().axes()) {
+    number = absl::HashOf(number, axis.name, axis.name == "pp" ? 0 : axis.size);
+  }
+  for (int32_t v = 0; v < function.value_limit(); ++v) {
+    number = absl::HashOf(number, function.value_name(ir::ValueId(v)));
+  }
+  for (const ir::Input& input : function.inputs()) {
+    number = absl::HashOf(number, input.value, input.role, function.type(input.value));
+  }
+  for (const ir::Output& output : function.outputs()) {
+    number = absl::HashOf(number, output.value, output.role, output.of);
+  }
+  return number;
+}
+
+uint64_t NumberOf(const absl::Status& status) {
+  return absl::HashOf(status.code(), status.ToString());
+}
+
+absl::StatusOr<std::shared_ptr<const ir::Function>> SharedFunction(
+    const StepWork& work, absl::string_view kind,
+    const std::function<absl::StatusOr<ir::Function>()>& make) {
+  const auto made = [&]() -> FunctionPart {
+    absl::StatusOr<ir::Function> function = make();
+    if (!function.ok()) return {function.status()};
+    return {std::make_shared<const ir::Function>(*std::move(function))};
+  };
+  if (work.key.empty()) return made().function;
+  return work.context.parts.store->FindOrMake<FunctionPart>(kind, work.key, made)->function;
+}
+
 // A slice of average length in the middle: what it takes is what slices take on average, whatever
 // length they have.
 SliceRange DecidedOn(const ir::Function& whole, const PlanContext& context) {
@@ -53,6 +114,11 @@ SliceRange DecidedOn(const ir::Function& whole, const PlanContext& context) {
 ZeroOptions ZeroOf(const ParallelPlan& plan) {
   if (plan.zero == 0) return {};
   return {.stage = plan.zero, .group = plan.zero_group, .prefetch = plan.prefetch};
+}
+
+int64_t ZeroGroupOf(const ParallelPlan& plan) {
+  if (plan.zero == 0) return 1;
+  return plan.zero_group > 0 ? std::min(plan.zero_group, plan.dp) : plan.dp;
 }
 
 bool GathersAgain(const StepWork& work) {

@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
 #include "support/status.h"
 #include "transforms/parallel.h"
@@ -63,6 +65,46 @@ TEST(StepStages, AreTheseInThisOrder) {
   EXPECT_THAT(names, ElementsAre("slice", "microbatch", "negatives", "shard", "fp8", "zero-groups",
                                  "cut", "recompute", "offload-activations", "zero",
                                  "offload-optimizer", "unfold-slices"));
+}
+
+// Else plans share nothing from there on.
+TEST(StepStages, SayWhatTheyReadButForSlices) {
+  for (const StepStage* stage : AllStepStages()) {
+    const bool slices = absl::StrContains(stage->name, "slice");
+    EXPECT_EQ(stage->reads == nullptr, slices) << stage->name;
+    EXPECT_EQ(stage->ways_read == nullptr, stage->ways == nullptr) << stage->name;
+  }
+}
+
+TEST(Places, OfAStageKnowNothingOfOtherStages) {
+  const ir::Mesh mesh({{"pp", 2}, {"dp", 4}, {"hp", 8}});
+  EXPECT_EQ(Places(mesh), "pp=2*32 dp=4*8 hp=8*1");
+  EXPECT_EQ(PlacesInStage(mesh), "pp dp=4*8 hp=8*1");
+  EXPECT_EQ(PlacesInStage(ir::Mesh({{"pp", 16}, {"dp", 4}, {"hp", 8}})), PlacesInStage(mesh));
+  EXPECT_NE(PlacesInStage(ir::Mesh({{"dp", 4}, {"hp", 8}, {"pp", 2}})), PlacesInStage(mesh));
+}
+
+TEST(KeyOf, TellsTextsApart) {
+  EXPECT_EQ(KeyOf("a/b"), "3:a/b");
+  EXPECT_NE(absl::StrCat(KeyOf("a"), KeyOf("bc")), absl::StrCat(KeyOf("ab"), KeyOf("c")));
+}
+
+TEST(NumberOfAll, SeesNamesAndRolesAndNoStages) {
+  ir::Function step = MlpStep();
+  const uint64_t number = NumberOfAll(step);
+  EXPECT_EQ(NumberOfAll(MlpStep()), number);
+  ir::Function renamed = step;
+  renamed.SetName(step.inputs().front().value, "other");
+  EXPECT_NE(NumberOfAll(renamed), number);
+  ir::Function role = step;
+  role.SetInputRole(step.inputs().front().value, ir::InputRole::kBuffer);
+  EXPECT_NE(NumberOfAll(role), number);
+  ir::Function two = step, four = step, wide = step;
+  two.SetMesh(ir::Mesh({{"pp", 2}, {"hp", 2}}));
+  four.SetMesh(ir::Mesh({{"pp", 4}, {"hp", 2}}));
+  wide.SetMesh(ir::Mesh({{"pp", 2}, {"hp", 4}}));
+  EXPECT_EQ(NumberOfAll(two), NumberOfAll(four));
+  EXPECT_NE(NumberOfAll(two), NumberOfAll(wide));
 }
 
 TEST(StepStages, AreSeenWhereTheyApply) {

@@ -111,6 +111,29 @@ void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
   route.push_back(2 * int64_t{to.index()} + 1);
 }
 
+// Groups, as their links to others go round them all alike, and the devices of a router.
+std::vector<Rotation> Rotations(const TopologyShape& shape) {
+  const Sizes sizes = SizesOf(shape);
+  return {{.stride = static_cast<int32_t>(sizes.ports * sizes.routers),
+           .size = static_cast<int32_t>(sizes.groups)},
+          {.size = static_cast<int32_t>(sizes.ports)}};
+}
+
+// Those of each router, or each other group, but where links in a group are the narrowest: then a
+// way to the gateway's own group may end with one.
+void AppendDestinations(const TopologyShape& shape, DeviceId from, std::vector<DeviceSet>& sets) {
+  const Sizes sizes = SizesOf(shape);
+  const int64_t a_group = sizes.ports * sizes.routers;
+  const int64_t group = from.index() / a_group;
+  const bool narrow = shape.levels[1].speed.rate < shape.levels[2].speed.rate;
+  for (int64_t other = 0; other < sizes.groups; ++other) {
+    const int64_t each = other == group || narrow ? sizes.ports : a_group;
+    for (int64_t first = other * a_group; first < (other + 1) * a_group; first += each) {
+      AppendEvery(1, 0, {first, first + each}, sets);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dragonfly_cc
 
@@ -126,6 +149,8 @@ constinit const TopologyKind kDragonflyTopology = {
     .link_count = dragonfly_cc::LinkCount,
     .link_at = dragonfly_cc::LinkAt,
     .append_route = dragonfly_cc::AppendRoute,
+    .rotations = dragonfly_cc::Rotations,
+    .append_destinations = dragonfly_cc::AppendDestinations,
     .fewest_links = false,
 };
 

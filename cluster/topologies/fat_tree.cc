@@ -179,6 +179,44 @@ std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
   return least;
 }
 
+// Members of a level within each tree of the next one. Ways up go by what the destination's number
+// leaves when divided by the switches of a height: that must move on with it, in all trees alike.
+std::vector<Rotation> Rotations(const TopologyShape& shape) {
+  Heights heights;
+  const size_t top = shape.levels.size();
+  FillHeights(shape, top, heights);
+  std::vector<Rotation> rotations;
+  for (size_t h = 0; h < top; ++h) {
+    const int64_t reach = heights[h + 1].reach;
+    bool moves_on = shape.devices % reach == 0;
+    for (size_t k = 1; k <= top; ++k) moves_on &= reach % heights[k].switches == 0;
+    if (!moves_on) continue;
+    rotations.push_back(
+        {.stride = static_cast<int32_t>(heights[h].reach), .size = shape.levels[h].size});
+  }
+  return rotations;
+}
+
+// Those that are met at each height, in whose trees the narrowest link is on the way up; the
+// choices that lead there are what the destination leaves when divided by the switches above it.
+void AppendDestinations(const TopologyShape& shape, DeviceId from, std::vector<DeviceSet>& sets) {
+  Heights heights;
+  FillHeights(shape, shape.levels.size(), heights);
+  size_t narrowest = 0;
+  DeviceRange below = {from.index(), from.index() + 1};
+  for (size_t h = 0; h < shape.levels.size(); ++h) {
+    if (shape.levels[h].speed.rate < shape.levels[narrowest].speed.rate) narrowest = h;
+    const int64_t ways = heights[narrowest + 1].switches, reach = heights[h + 1].reach;
+    const int64_t first = from.index() / reach * reach;
+    const DeviceRange tree = {first, std::min<int64_t>(first + reach, shape.devices)};
+    for (int64_t way = 0; way < std::min<int64_t>(ways, shape.devices); ++way) {
+      AppendEvery(ways, way, {tree.begin, below.begin}, sets);
+      AppendEvery(ways, way, {below.end, tree.end}, sets);
+    }
+    below = tree;
+  }
+}
+
 bool Reduces(const TopologyShape& shape, VertexId vertex) {
   Heights heights;
   FillHeights(shape, shape.levels.size(), heights);
@@ -206,6 +244,8 @@ constinit const TopologyKind kFatTreeTopology = {
     .path = fat_tree_cc::Path,
     .bisection = fat_tree_cc::Bisection,
     .reduces = fat_tree_cc::Reduces,
+    .rotations = fat_tree_cc::Rotations,
+    .append_destinations = fat_tree_cc::AppendDestinations,
 };
 
 }  // namespace orrery::cluster

@@ -50,6 +50,9 @@ constinit const TopologyKind kFullyConnectedTopology = {
     .append_route = fully_connected_cc::AppendRoute,
     .path = fully_connected_cc::Path,
     .bisection = fully_connected_cc::Bisection,
+    .rotations =
+        [](const TopologyShape& shape) { return std::vector<Rotation>{{.size = shape.devices}}; },
+    .interchangeable = true,
 };
 
 }  // namespace orrery::cluster

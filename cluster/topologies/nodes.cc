@@ -198,6 +198,29 @@ void AppendRoute(const TopologyShape& shape, DeviceId from, DeviceId to,
   route.push_back(to.index() * stride + kNicIn);
 }
 
+// Nodes, and the devices of one where nothing tells them apart.
+std::vector<Rotation> Rotations(const TopologyShape& shape) {
+  std::vector<Rotation> rotations = {{.stride = shape.devices_per_node, .size = NodeCount(shape)}};
+  if (!HasBoards(shape) && !SharesNics(shape))
+    rotations.push_back({.size = shape.devices_per_node});
+  return rotations;
+}
+
+// Devices of the own board, those of the own node, those of other nodes: a way to the other board,
+// or node, is as wide on its second half.
+void AppendDestinations(const TopologyShape& shape, DeviceId from, std::vector<DeviceSet>& sets) {
+  const int64_t a_board = shape.devices_per_node / shape.boards_per_node;
+  const auto around = [&](int64_t count) {
+    const int64_t first = from.index() / count * count;
+    return DeviceRange{first, first + count};
+  };
+  const DeviceRange self = around(1), board = around(a_board),
+                    node = around(shape.devices_per_node);
+  AppendAround(board, self, sets);
+  AppendAround(node, board, sets);
+  AppendAround({0, shape.devices}, node, sets);
+}
+
 bool Reduces(const TopologyShape& shape, VertexId vertex) {
   if (HasFabric(shape) && vertex == Fabric(shape)) return shape.nic_switch_reduces;
   return vertex.index() >= shape.devices && vertex < NicVertex(shape, 0) &&
@@ -224,6 +247,8 @@ constinit const TopologyKind kNodesTopology = {
     .path = nodes_cc::Path,
     .bisection = nodes_cc::Bisection,
     .reduces = nodes_cc::Reduces,
+    .rotations = nodes_cc::Rotations,
+    .append_destinations = nodes_cc::AppendDestinations,
 };
 
 }  // namespace orrery::cluster

@@ -110,6 +110,23 @@ std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
   return Aggregate(shape.nic.rate, shape.devices / 2);
 }
 
+// Devices of the own node; of others, those of the own rail and the rest, whose ways the spine may
+// narrow.
+void AppendDestinations(const TopologyShape& shape, DeviceId from, std::vector<DeviceSet>& sets) {
+  const int64_t rails = Rails(shape);
+  const int64_t first = from.index() / rails * rails;
+  const DeviceRange node = {first, first + rails};
+  AppendAround(node, {from.index(), from.index() + 1}, sets);
+  if (!HasSpine(shape) || shape.nic.rate <= shape.spine.rate) {
+    AppendAround({0, shape.devices}, node, sets);
+    return;
+  }
+  for (int64_t rail = 0; rail < rails; ++rail) {
+    AppendEvery(rails, rail, {0, node.begin}, sets);
+    AppendEvery(rails, rail, {node.end, shape.devices}, sets);
+  }
+}
+
 bool Reduces(const TopologyShape& shape, VertexId vertex) {
   if (vertex.index() < shape.devices) return false;
   const bool in_node = vertex < RailSwitch(shape, 0);
@@ -134,6 +151,13 @@ constinit const TopologyKind kRailsTopology = {
     .path = rails_cc::Path,
     .bisection = rails_cc::Bisection,
     .reduces = rails_cc::Reduces,
+    .rotations =
+        [](const TopologyShape& shape) {
+          return std::vector<Rotation>{
+              {.stride = shape.devices_per_node, .size = rails_cc::NodeCount(shape)},
+              {.size = shape.devices_per_node}};
+        },
+    .append_destinations = rails_cc::AppendDestinations,
 };
 
 }  // namespace orrery::cluster

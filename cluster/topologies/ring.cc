@@ -43,6 +43,11 @@ PathInfo Path(const TopologyShape& shape, DeviceId from, DeviceId to) {
   return ProductPath(std::span(&line, 1), from, to);
 }
 
+void AppendDestinations(const TopologyShape& shape, DeviceId from, std::vector<DeviceSet>& sets) {
+  const Level line = Line(shape);
+  AppendProductDestinations(std::span(&line, 1), from, sets);
+}
+
 // A ring is cut in two places; of a one-way ring, or of two devices, one of them leads out.
 std::optional<Bandwidth> Bisection(const TopologyShape& shape) {
   if (shape.devices == 1) return Bandwidth(0);
@@ -64,6 +69,9 @@ constinit const TopologyKind kRingTopology = {
     .append_route = ring_cc::AppendRoute,
     .path = ring_cc::Path,
     .bisection = ring_cc::Bisection,
+    .rotations =
+        [](const TopologyShape& shape) { return std::vector<Rotation>{{.size = shape.devices}}; },
+    .append_destinations = ring_cc::AppendDestinations,
 };
 
 }  // namespace orrery::cluster

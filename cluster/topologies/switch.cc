@@ -58,6 +58,9 @@ constinit const TopologyKind kSwitchTopology = {
         [](const TopologyShape& shape, VertexId vertex) {
           return vertex.index() == shape.devices && shape.port_switch_reduces;
         },
+    .rotations =
+        [](const TopologyShape& shape) { return std::vector<Rotation>{{.size = shape.devices}}; },
+    .interchangeable = true,
 };
 
 }  // namespace orrery::cluster

@@ -103,6 +103,7 @@ bool UsesSwitches(const cluster::CollectiveProfile& profile, const Rounds& round
   const auto for_switches = [](const auto& protocol) { return protocol.in_network; };
   if (std::ranges::none_of(profile.protocols, for_switches)) return false;
   return std::ranges::any_of(rounds.rounds, [](const Round& round) {
+    if (round.transfers.empty()) return false;
     const Transfer& first = round.transfers.front();
     return IsHub(first.from) || IsHub(first.to);
   });
@@ -117,11 +118,14 @@ bool UsesSends(const cluster::CollectiveProfile& profile, CollectiveKind kind) {
                              [](const auto& protocol) { return protocol.sends; });
 }
 
-void Price(const CollectiveAlgorithm& algorithm, const CollectiveCall& call,
-           const Topology& topology, ChosenCollective& best) {
+void Price(const CollectiveAlgorithm& algorithm, const Topology& topology, bool only_busiest,
+           KeptCosts& costs, ChosenCollective& best) {
+  const CollectiveCall& call = best.call;
   Rounds rounds = algorithm.RoundsToPrice(call);
-  const DeviceGroup group = best.group;
-  RoundsCost cost = CostOf(topology, std::span(&group, 1), rounds);
+  RoundsCost busiest;
+  if (only_busiest) busiest = CostOfBusiest(topology, best.group, rounds);
+  const RoundsCost& cost =
+      only_busiest ? busiest : costs.Of(algorithm, rounds, best.group, topology);
   bool better = false;
   const auto consider = [&](const cluster::CollectiveProtocol& protocol) {
     const Duration time = TimeOf(cost, call.size, protocol);
@@ -139,7 +143,7 @@ void Price(const CollectiveAlgorithm& algorithm, const CollectiveCall& call,
   }
   if (!better) return;
   best.rounds = std::move(rounds);
-  best.cost = std::move(cost);
+  best.cost = cost;
 }
 
 }  // namespace
@@ -243,14 +247,16 @@ absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& reque
   if (request.kind == CollectiveKind::kBarrier) ordered.size = Bytes(0);
   best.call = MakeCall(ordered, topology);
   const CollectiveCall& call = best.call;
+  KeptCosts own;
+  KeptCosts& costs = request.costs == nullptr ? own : *request.costs;
   if (const CollectiveAlgorithm* algorithm = choice.of(request.kind); algorithm != nullptr) {
     if (!algorithm->Supports(call)) return choice_cc::NotFor(*algorithm, call);
-    choice_cc::Price(*algorithm, call, topology, best);
+    choice_cc::Price(*algorithm, topology, request.only_busiest, costs, best);
     return best;
   }
   for (const CollectiveAlgorithm* algorithm : AllCollectiveAlgorithms()) {
     if (!algorithm->IsChosen(call)) continue;
-    choice_cc::Price(*algorithm, call, topology, best);
+    choice_cc::Price(*algorithm, topology, request.only_busiest, costs, best);
   }
   if (best.algorithm != nullptr) return best;
   return absl::InvalidArgumentError(
@@ -260,7 +266,9 @@ absl::StatusOr<ChosenCollective> ChooseCollective(const CollectiveRequest& reque
 
 Duration FastestTime(const CollectiveRequest& request, const cluster::Topology& topology,
                      const CollectiveChoice& choice) {
-  const absl::StatusOr<ChosenCollective> chosen = ChooseCollective(request, topology, choice);
+  CollectiveRequest quick = request;
+  quick.only_busiest = true;
+  const absl::StatusOr<ChosenCollective> chosen = ChooseCollective(quick, topology, choice);
   ORRERY_CHECK(chosen.ok()) << chosen.status().message();
   return chosen->time;
 }

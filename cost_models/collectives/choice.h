@@ -47,6 +47,11 @@ struct CollectiveRequest {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   Bytes size = {};  // see CollectiveKind
   std::span<const cluster::DeviceId> group;
+  /// Whether nobody asks its cost what links carry, but for the busiest (CostOfBusiest).
+  bool only_busiest = false;
+  /// Where costs are kept for other sizes of the same group on the same topology, or of groups that
+  /// a rotation moves onto it; null: nowhere.
+  KeptCosts* costs = nullptr;
 };
 
 /// What was chosen, and what it costs.

@@ -13,12 +13,10 @@ void AppendPairs(Rounds& rounds, bool reduce, PartOf part_of) {
   const int32_t n = rounds.ranks;
   round.transfers.reserve(static_cast<size_t>(n) * static_cast<size_t>(n - 1));
   for (int32_t from = 0; from < n; ++from) {
-    // The next rank first: no two send to the same one at the same time.
-    for (int32_t away = 1; away < n; ++away) {
-      const int32_t to = (from + away) % n;
+    ForEachOther(from, n, [&](int32_t to) {
       round.transfers.push_back(
           {.from = from, .to = to, .first_part = part_of(from, to), .reduce = reduce});
-    }
+    });
   }
 }
 
@@ -76,6 +74,21 @@ Rounds Emit(const CollectiveCall& call) {
   return rounds;
 }
 
+// Which parts they are does not matter to the price.
+Rounds Merged(const CollectiveCall& call) {
+  using enum CollectiveKind;
+  const int32_t n = call.ranks;
+  Rounds rounds{.kind = call.kind, .ranks = n, .parts = n, .parts_a_size = n};
+  const bool twice = call.kind == kAllReduce;
+  if (call.kind == kAllToAll) rounds.parts = int64_t{n} * n;
+  if (call.kind == kBarrier) rounds.parts = rounds.parts_a_size = 1;
+  const bool pairs = twice || call.kind == kReduceScatter || call.kind == kAllGather ||
+                     call.kind == kAllToAll || call.kind == kBarrier;
+  if (!pairs) return Emit(call);
+  rounds.rounds.assign(twice ? 2 : 1, Round{.all_pairs = true});
+  return rounds;
+}
+
 bool Supports(const CollectiveCall& call) {
   return GetCollectiveKind(call.kind).has_root ||
          int64_t{call.ranks} * call.ranks <= kMaxTransfersARound;
@@ -109,6 +122,7 @@ extern const CollectiveAlgorithm kDirectCollective = {
     .supports = direct_cc::Supports,
     .wanted = "at most 1024 ranks where all send to all",
     .rounds = direct_cc::Emit,
+    .merged = direct_cc::Merged,
 };
 
 }  // namespace orrery::cost_models

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cost_models/collectives/alike_ranks.h"
+
 namespace orrery::cost_models {
 namespace group_layout_cc {
 namespace {
@@ -10,6 +12,7 @@ using cluster::DeviceId;
 using cluster::Topology;
 
 constexpr size_t kMostLinked = 1024;
+constexpr size_t kFew = 32;
 
 // The coordinates that the group has along each dimension, ascending; for each, the product of the
 // sizes of the dimensions before.
@@ -60,6 +63,19 @@ bool FillBox(std::span<const DeviceId> group, const std::vector<Dimension>& dime
   return true;
 }
 
+// Whether that rank has a link to each other of its node, `each` ranks.
+bool IsLinked(size_t from, size_t each, const Topology& topology, std::span<const DeviceId> group) {
+  std::vector<cluster::LinkNumber> route;
+  const size_t first = from / each * each;
+  for (size_t to = first; to < first + each; ++to) {
+    if (to == from) continue;
+    route.clear();
+    topology.AppendRoute(group[from], group[to], route);
+    if (route.size() != 1) return false;
+  }
+  return true;
+}
+
 }  // namespace
 }  // namespace group_layout_cc
 
@@ -67,15 +83,15 @@ bool AllLinked(const cluster::Topology& topology, std::span<const cluster::Devic
                int32_t a_node) {
   const size_t each = a_node > 1 ? static_cast<size_t>(a_node) : group.size();
   if (each > group_layout_cc::kMostLinked) return false;
-  std::vector<cluster::LinkNumber> route;
-  for (size_t from = 0; from < group.size(); ++from) {
-    const size_t first = from / each * each;
-    for (size_t to = first; to < first + each; ++to) {
-      if (to == from) continue;
-      route.clear();
-      topology.AppendRoute(group[from], group[to], route);
-      if (route.size() != 1) return false;
-    }
+  // Most groups are out after the first; who is alike is only worth finding among many.
+  if (!group_layout_cc::IsLinked(0, each, topology, group)) return false;
+  if (each == group.size() && each > group_layout_cc::kFew) {
+    return std::ranges::all_of(FindAlikeBlocks(topology, group, 1), [&](const AlikeBlocks& alike) {
+      return group_layout_cc::IsLinked(alike.first, each, topology, group);
+    });
+  }
+  for (size_t from = 1; from < group.size(); ++from) {
+    if (!group_layout_cc::IsLinked(from, each, topology, group)) return false;
   }
   return true;
 }

@@ -41,11 +41,18 @@ class Channel {
     for (size_t phase = 0; phase < phases; ++phase) block += Digit(rank, phase) * Weight(phase);
     return block;
   }
-  int32_t Next(int32_t rank, size_t phase) const {
+  // Calls `visit` for each of so many ranks and the one that it sends to in phase `phase`.
+  template <typename Visit>
+  void ForEachStep(int32_t ranks, size_t phase, Visit visit) const {
     const int32_t side = SideOf(phase), stride = Stride(DimensionOf(phase));
-    const int32_t digit = rank / stride % side;
-    const int32_t next = (digit + (backwards_ ? side - 1 : 1)) % side;
-    return rank + (next - digit) * stride;
+    for (int32_t rank = 0; rank < ranks;) {
+      for (int32_t digit = 0; digit < side; ++digit) {
+        const int32_t next = (digit + (backwards_ ? side - 1 : 1)) % side;
+        for (const int32_t end = rank + stride; rank < end; ++rank) {
+          visit(rank, rank + (next - digit) * stride);
+        }
+      }
+    }
   }
 
   int32_t number() const { return number_; }
@@ -68,10 +75,12 @@ class Channel {
 
 class Grid {
  public:
-  explicit Grid(const CollectiveCall& call)
-      : call_(call), channels_(2 * static_cast<int64_t>(call.grid.size())) {
+  // `few`: as it is to be priced, which does not take which parts they are.
+  Grid(const CollectiveCall& call, bool few)
+      : call_(call), channels_(2 * static_cast<int64_t>(call.grid.size())), few_(few) {
     rounds_ = {.kind = call.kind, .ranks = call.ranks};
     rounds_.parts = rounds_.parts_a_size = call.ranks * channels_;
+    if (few) return;
     rounds_.owners.resize(static_cast<size_t>(rounds_.parts));
     for (int32_t number = 0; number < channels_; ++number) {
       const Channel channel(call.grid, number);
@@ -105,6 +114,7 @@ class Grid {
     for (const int32_t end : ends) {
       Round& round = rounds_.rounds.emplace_back(
           Round{.repeat = end - begin, .overlaps_next = end != ends.back()});
+      round.transfers.reserve(static_cast<size_t>(call_.ranks * channels_));
       for (int32_t number = 0; number < channels_; ++number) {
         const Channel channel(call_.grid, number);
         if (channel.SideOf(phase) > end) AppendStep(channel, phase, begin, reduce, round);
@@ -117,27 +127,30 @@ class Grid {
   void AppendStep(const Channel& channel, size_t phase, int32_t step, bool reduce, Round& round) {
     const int32_t side = channel.SideOf(phase);
     const int64_t weight = channel.Weight(phase);
-    for (int32_t rank = 0; rank < call_.ranks; ++rank) {
-      const int32_t digit = channel.Digit(rank, phase);
+    const int64_t parts = call_.ranks / (weight * side);
+    channel.ForEachStep(call_.ranks, phase, [&](int32_t rank, int32_t next) {
+      Transfer& transfer =
+          round.transfers.emplace_back(Transfer{.from = rank, .to = next, .parts = parts});
+      if (few_) return;
       // What a rank is responsible for arrives in the last step of a reduce-scatter.
+      const int32_t digit = channel.Digit(rank, phase);
       const int32_t sent = (digit + (reduce ? side - 1 : side) - step) % side;
       const int64_t block = channel.Block(rank, phase) + sent * weight;
-      round.transfers.push_back({.from = rank,
-                                 .to = channel.Next(rank, phase),
-                                 .first_part = block * channels_ + channel.number(),
-                                 .parts = call_.ranks / (weight * side),
-                                 .stride = weight * side * channels_,
-                                 .reduce = reduce,
-                                 .shift = -weight * channels_});
-    }
+      transfer.first_part = block * channels_ + channel.number();
+      transfer.stride = weight * side * channels_;
+      transfer.reduce = reduce;
+      transfer.shift = -weight * channels_;
+    });
   }
 
   const CollectiveCall& call_;
   int64_t channels_;
+  bool few_;
   Rounds rounds_;
 };
 
-Rounds Emit(const CollectiveCall& call) { return Grid(call).Emit(); }
+Rounds Emit(const CollectiveCall& call) { return Grid(call, /*few=*/false).Emit(); }
+Rounds Merged(const CollectiveCall& call) { return Grid(call, /*few=*/true).Emit(); }
 
 bool Supports(const CollectiveCall& call) {
   return call.grid.size() >= 2 &&
@@ -160,6 +173,7 @@ extern const CollectiveAlgorithm kMultidimensionalRingCollective = {
     .supports = multidimensional_ring_cc::Supports,
     .wanted = "all devices of a box of a torus, mesh or product, of two dimensions at least",
     .rounds = multidimensional_ring_cc::Emit,
+    .merged = multidimensional_ring_cc::Merged,
 };
 
 }  // namespace orrery::cost_models

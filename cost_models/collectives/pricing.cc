@@ -153,17 +153,20 @@ Duration TimeOf(const RoundsCost& cost, Bytes size, const cluster::CollectivePro
   return latency + pricing_cc::TimeOfParts(sum, size, cost.parts_a_size);
 }
 
-CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
-                      const cluster::CollectiveProtocol& protocol) {
+namespace pricing_cc {
+namespace {
+
+// The flow of `cost` with the loads of those of its links.
+CollectiveFlow FlowOver(std::span<const LinkVolume> volumes, const RoundsCost& cost, Bytes size,
+                        const cluster::CollectiveProtocol& protocol) {
   const Duration time = TimeOf(cost, size, protocol);
-  const auto [sum, parts] = pricing_cc::StreamOf(cost, protocol);
+  const auto [sum, parts] = StreamOf(cost, protocol);
   CollectiveFlow flow{.rate = Bandwidth(1), .latency = time};
   if (parts == 0 || size == Bytes(0)) return flow;
-  const pricing_cc::Wide moved =
-      static_cast<pricing_cc::Wide>(size.count()) * static_cast<pricing_cc::Wide>(parts);
-  const auto divisor = static_cast<pricing_cc::Wide>(cost.parts_a_size);
-  const Duration streaming = pricing_cc::TimeOfParts(sum, size, cost.parts_a_size);
-  constexpr auto kMost = static_cast<pricing_cc::Wide>(std::numeric_limits<int64_t>::max());
+  const Wide moved = static_cast<Wide>(size.count()) * static_cast<Wide>(parts);
+  const auto divisor = static_cast<Wide>(cost.parts_a_size);
+  const Duration streaming = TimeOfParts(sum, size, cost.parts_a_size);
+  constexpr auto kMost = static_cast<Wide>(std::numeric_limits<int64_t>::max());
   // One rate: whole numbers that give the time exactly. A fraction of a byte is not scaled away: a
   // unit of rate must be a byte, or others that share a link would not get what is fair.
   if (sum.size() == 1 && moved % divisor == 0 && moved / divisor <= kMost) {
@@ -178,12 +181,25 @@ CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
   const double part_bytes =
       static_cast<double>(size.count()) / static_cast<double>(cost.parts_a_size);
   const double a_part = part_bytes / static_cast<double>(flow.size.count());
-  const double useful =
-      std::max({protocol.rate, protocol.rate_between_nodes, pricing_cc::kLeastUsefulShare});
-  for (const LinkVolume& volume : cost.volumes) {
+  const double useful = std::max({protocol.rate, protocol.rate_between_nodes, kLeastUsefulShare});
+  for (const LinkVolume& volume : volumes) {
     flow.loads.push_back({volume.link, static_cast<double>(volume.parts) * a_part / useful});
   }
   return flow;
+}
+
+}  // namespace
+}  // namespace pricing_cc
+
+CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
+                      const cluster::CollectiveProtocol& protocol) {
+  return pricing_cc::FlowOver(cost.volumes, cost, size, protocol);
+}
+
+CollectiveFlow FlowOfFirstLink(const RoundsCost& cost, Bytes size,
+                               const cluster::CollectiveProtocol& protocol) {
+  const size_t first = std::min<size_t>(cost.volumes.size(), 1);
+  return pricing_cc::FlowOver(std::span(cost.volumes).first(first), cost, size, protocol);
 }
 
 BusiestLink BusiestLinkOf(const RoundsCost& cost, Bytes size) {
@@ -196,6 +212,23 @@ BusiestLink BusiestLinkOf(const RoundsCost& cost, Bytes size) {
   if (busiest == nullptr) return {};
   return {.link = busiest->link,
           .busy = TransferTime(size, busiest->parts, cost.parts_a_size, busiest->rate)};
+}
+
+RoundsKey KeyOf(const CollectiveAlgorithm* algorithm, const Rounds& rounds) {
+  return {.kind = rounds.kind,
+          .algorithm = algorithm,
+          .parts = rounds.parts,
+          .parts_a_size = rounds.parts_a_size,
+          .repetitions = RepetitionCount(rounds)};
+}
+
+const RoundsCost& KeptCosts::Of(const CollectiveAlgorithm& algorithm, const Rounds& rounds,
+                                DeviceGroup group, const cluster::Topology& topology) {
+  std::unique_ptr<const RoundsCost>& cost = costs_[KeyOf(&algorithm, rounds)];
+  if (cost == nullptr) {
+    cost = std::make_unique<const RoundsCost>(CostOf(topology, std::span(&group, 1), rounds));
+  }
+  return *cost;
 }
 
 }  // namespace orrery::cost_models

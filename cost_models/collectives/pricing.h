@@ -2,10 +2,14 @@
 #define ORRERY_COST_MODELS_COLLECTIVES_PRICING_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "cluster/topology.h"
+#include "cost_models/collectives/collective_kind.h"
 #include "cost_models/collectives/rounds.h"
 #include "cost_models/collectives/steps.h"
 #include "support/units.h"
@@ -24,6 +28,8 @@
 // its steps.
 
 namespace orrery::cost_models {
+
+struct CollectiveAlgorithm;
 
 /// A way to be the slowest transfer of a round: with `parts` parts over a link of that rate.
 struct RoundCandidate {
@@ -67,6 +73,12 @@ using DeviceGroup = std::span<const cluster::DeviceId>;
 RoundsCost CostOf(const cluster::Topology& topology, std::span<const DeviceGroup> groups,
                   const Rounds& rounds);
 
+/// The same of one group, but `volumes` may lack links: BusiestLinkOf finds what it would with all,
+/// FlowOf does not. O(ranks × links of a route), in place of O(ranks²), for all pairs of ranks that
+/// are alike.
+RoundsCost CostOfBusiest(const cluster::Topology& topology, DeviceGroup group,
+                         const Rounds& rounds);
+
 /// No library, only wires.
 const cluster::CollectiveProtocol& IdealProtocol();
 
@@ -93,6 +105,11 @@ struct CollectiveFlow {
 CollectiveFlow FlowOf(const RoundsCost& cost, Bytes size,
                       const cluster::CollectiveProtocol& protocol = IdealProtocol());
 
+/// That flow with the load of its first link alone, which says what a part is: of thousands of
+/// links, that is all that some want to know.
+CollectiveFlow FlowOfFirstLink(const RoundsCost& cost, Bytes size,
+                               const cluster::CollectiveProtocol& protocol = IdealProtocol());
+
 /// The link that needs longest for what it carries.
 struct BusiestLink {
   cluster::LinkNumber link = -1;  // -1: no link carries anything
@@ -101,6 +118,39 @@ struct BusiestLink {
 /// Of a collective of that size: the link that is busy longest, and how long; the first of those
 /// that are equally busy.
 BusiestLink BusiestLinkOf(const RoundsCost& cost, Bytes size);
+
+/// What rounds of a group follow from, beside the group.
+struct RoundsKey {
+  CollectiveKind kind = CollectiveKind::kSendReceive;
+  const CollectiveAlgorithm* algorithm = nullptr;
+  int64_t parts = 0;
+  int64_t parts_a_size = 0;
+  int64_t repetitions = 0;
+
+  friend bool operator==(const RoundsKey&, const RoundsKey&) = default;
+  template <typename H>
+  friend H AbslHashValue(H hash, const RoundsKey& key) {
+    return H::combine(std::move(hash), key.kind, key.algorithm, key.parts, key.parts_a_size,
+                      key.repetitions);
+  }
+};
+
+/// The key of rounds that `algorithm` made; null: no algorithm, but the one message of a send.
+RoundsKey KeyOf(const CollectiveAlgorithm* algorithm, const Rounds& rounds);
+
+/// CostOf the rounds of algorithms for one group, each found once: a plan has collectives of a
+/// hundred sizes among the same ranks, and what rounds cost does not depend on the size, only on
+/// into how many parts it is cut. Not for several threads.
+class KeptCosts {
+ public:
+  /// It stays where it is for as long as this lives. Requires the same group each time, or one that
+  /// a rotation moves onto it: then the volumes are of the links of the first.
+  const RoundsCost& Of(const CollectiveAlgorithm& algorithm, const Rounds& rounds,
+                       DeviceGroup group, const cluster::Topology& topology);
+
+ private:
+  absl::flat_hash_map<RoundsKey, std::unique_ptr<const RoundsCost>> costs_;
+};
 
 }  // namespace orrery::cost_models
 

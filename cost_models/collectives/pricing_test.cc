@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
+#include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/collective_algorithm.h"
 #include "cost_models/collectives/pricing_test_util.h"
 
@@ -277,6 +278,59 @@ TEST(PriceOn, GrowsWithSizeAndSlowerPaths) {
         EXPECT_GE(price(kHop, 1999), time) << algorithm->name;
         EXPECT_GE(price({Bandwidth(500'000'000), kHop.latency}, 1000), time) << algorithm->name;
         EXPECT_GT(price({kHop.rate, Duration(8)}, 1000), time) << algorithm->name;
+      }
+    }
+  }
+}
+
+std::vector<DeviceId> Row(int32_t first, int32_t count) {
+  std::vector<DeviceId> devices;
+  for (int32_t d = 0; d < count; ++d) devices.push_back(DeviceId(first + d));
+  return devices;
+}
+
+// What is in other parts, of another kind or by another algorithm is found anew; nothing else is.
+TEST(KeptCosts, AreFoundOnceForRounds) {
+  const cluster::Topology topology = cluster::ParseCluster("dgx-a100:2")->topology;
+  const std::vector<DeviceId> group = Row(0, 16);
+  KeptCosts kept;
+  const auto find = [&](CollectiveKind kind, absl::string_view name, int64_t size) {
+    const CollectiveAlgorithm& algorithm = **FindCollectiveAlgorithm(name);
+    const CollectiveCall call =
+        MakeCall({.kind = kind, .size = Bytes(size), .group = group}, topology);
+    const Rounds rounds = algorithm.RoundsToPrice(call);
+    const RoundsCost& cost = kept.Of(algorithm, rounds, group, topology);
+    const DeviceGroup ranks = group;
+    EXPECT_EQ(TimeOf(cost, Bytes(size)),
+              TimeOf(CostOf(topology, std::span(&ranks, 1), rounds), Bytes(size)));
+    return &cost;
+  };
+  constexpr auto kReduce = CollectiveKind::kAllReduce, kGather = CollectiveKind::kAllGather;
+  const RoundsCost* const ring = find(kReduce, "ring", 1 << 20);
+  EXPECT_EQ(find(kReduce, "ring", 3 << 20), ring);
+  EXPECT_NE(find(kGather, "ring", 1 << 20), ring);
+  EXPECT_NE(find(kReduce, "halving-doubling", 1 << 20), ring);
+  const RoundsCost* const tree = find(kReduce, "tree", 1 << 20);
+  EXPECT_NE(find(kReduce, "tree", 1 << 30), tree);  // in more chunks
+  EXPECT_EQ(find(kReduce, "tree", 1 << 20), tree);
+}
+
+// What is kept of one size, or of a group that a rotation moves onto it, changes no choice.
+TEST(KeptCosts, ChangeNoChoice) {
+  for (const char* name : {"dgx-h100:4", "fat-tree:32@50GB/s,radix=8", "torus:4x4x2@50GB/s"}) {
+    const cluster::Topology topology = cluster::ParseCluster(name)->topology;
+    for (const CollectiveKindInfo& kind : AllCollectiveKinds()) {
+      KeptCosts kept;
+      for (int64_t size = 1 << 10; size <= 1 << 30; size *= 8) {
+        for (const int32_t first : {0, 16}) {
+          const std::vector<DeviceId> group = Row(first, 16);
+          CollectiveRequest request = {.kind = kind.kind, .size = Bytes(size), .group = group};
+          const ChosenCollective made = ChooseCollective(request, topology).value();
+          request.costs = &kept;
+          const ChosenCollective found = ChooseCollective(request, topology).value();
+          EXPECT_EQ(found.algorithm, made.algorithm) << name << " " << kind.name << " " << size;
+          EXPECT_EQ(found.time, made.time) << name << " " << kind.name << " " << size;
+        }
       }
     }
   }

@@ -63,36 +63,6 @@ Rounds Chain(const CollectiveCall& call) {
   return rounds;
 }
 
-// Messages from rank to rank in the order in which each was first met, and how many of each. A rank
-// sends to few others, which are looked through.
-class MessageCounter {
- public:
-  explicit MessageCounter(int32_t ranks) : newest_(static_cast<size_t>(ranks), kNone) {}
-
-  void Add(int32_t from, int32_t to) {
-    int32_t& newest = newest_[static_cast<size_t>(from)];
-    for (int32_t i = newest; i != kNone; i = before_[static_cast<size_t>(i)]) {
-      Transfer& known = messages_[static_cast<size_t>(i)];
-      if (known.to != to) continue;
-      ++known.parts;
-      ++known.messages;
-      return;
-    }
-    before_.push_back(newest);
-    newest = static_cast<int32_t>(messages_.size());
-    messages_.push_back({.from = from, .to = to});
-  }
-
-  const std::vector<Transfer>& messages() const { return messages_; }
-
- private:
-  static constexpr int32_t kNone = -1;
-
-  std::vector<int32_t> newest_;  // message of each rank
-  std::vector<int32_t> before_;  // of each message, the one of its rank before it
-  std::vector<Transfer> messages_;
-};
-
 int32_t ChannelCount(const CollectiveCall& call) {
   return call.two_levels() ? call.ranks_a_node : 1;
 }
@@ -176,7 +146,7 @@ Rounds RingRounds(CollectiveKind kind, std::span<const RingOrder> orders) {
 Rounds MergedRingRounds(const CollectiveCall& call, bool both_ways) {
   const int32_t channels = ring_cc::ChannelCount(call);
   const int32_t rings = both_ways ? 2 * channels : channels;
-  ring_cc::MessageCounter counter(call.ranks);
+  MessageCounter counter(call.ranks);
   for (int32_t ring = 0; ring < rings; ++ring) {
     RingOrder order = ring_cc::ChannelOrder(call, ring % channels);
     if (ring >= channels) std::reverse(order.begin(), order.end());

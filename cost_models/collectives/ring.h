@@ -41,6 +41,39 @@ struct SubRing {
 /// further steps shift the parts by -part_stride.
 void AppendSubRing(const SubRing& ring, bool reduce, Round& round);
 
+/// Messages from rank to rank in the order in which each was first met, and how many of each. A
+/// rank sends to few others, which are looked through.
+class MessageCounter {
+ public:
+  /// Of so many ranks.
+  explicit MessageCounter(int32_t ranks) : newest_(static_cast<size_t>(ranks), kNone) {}
+
+  /// So many more messages of one part each.
+  void Add(int32_t from, int32_t to, int32_t count = 1) {
+    int32_t& newest = newest_[static_cast<size_t>(from)];
+    for (int32_t i = newest; i != kNone; i = before_[static_cast<size_t>(i)]) {
+      Transfer& known = messages_[static_cast<size_t>(i)];
+      if (known.to != to) continue;
+      known.parts += count;
+      known.messages += count;
+      return;
+    }
+    before_.push_back(newest);
+    newest = static_cast<int32_t>(messages_.size());
+    messages_.push_back({.from = from, .to = to, .parts = count, .messages = count});
+  }
+
+  /// One transfer each.
+  const std::vector<Transfer>& messages() const { return messages_; }
+
+ private:
+  static constexpr int32_t kNone = -1;
+
+  std::vector<int32_t> newest_;  // message of each rank
+  std::vector<int32_t> before_;  // of each message, the one of its rank before it
+  std::vector<Transfer> messages_;
+};
+
 }  // namespace orrery::cost_models
 
 #endif  // ORRERY_COST_MODELS_COLLECTIVES_RING_H_

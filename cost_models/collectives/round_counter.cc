@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "cost_models/collectives/alike_pairs.h"
 #include "cost_models/collectives/collective_algorithm.h"
 #include "cost_models/collectives/pricing.h"
 #include "cost_models/collectives/routes.h"
@@ -77,10 +79,44 @@ void AddCandidate(const RoundCandidate& candidate, std::vector<RoundCandidate>& 
 
 // Whether both send as much from whom to whom, as an all-gather does after a reduce-scatter.
 bool LoadTheSame(const Round& a, const Round& b) {
-  return !a.pipelined && !b.pipelined &&
+  return !a.pipelined && !b.pipelined && a.all_pairs == b.all_pairs &&
          std::ranges::equal(a.transfers, b.transfers, [](const Transfer& x, const Transfer& y) {
            return x.from == y.from && x.to == y.to && x.parts == y.parts && x.way == y.way;
          });
+}
+
+// Rounds that overlap each other, or one.
+struct Block {
+  std::span<const Round> rounds;
+  int64_t times = 1;   // rounds that load links as these do: one, or of overlapping ones blocks
+  size_t same_as = 0;  // the number of the first block that does
+
+  bool overlaps() const { return rounds.size() > 1; }
+};
+
+bool LoadTheSame(const Block& a, const Block& b) {
+  return std::ranges::equal(a.rounds, b.rounds, [&](const Round& x, const Round& y) {
+    return (!a.overlaps() || x.repeat == y.repeat) && LoadTheSame(x, y);
+  });
+}
+
+std::vector<Block> BlocksOf(std::span<const Round> rounds) {
+  std::vector<Block> blocks;
+  for (size_t first = 0; first < rounds.size();) {
+    size_t last = first;
+    while (rounds[last].overlaps_next) ++last;
+    Block block = {.rounds = rounds.subspan(first, last + 1 - first), .same_as = blocks.size()};
+    if (!block.overlaps()) block.times = rounds[first].repeat;
+    for (size_t before = 0; before < blocks.size(); ++before) {
+      if (blocks[before].same_as != before || !LoadTheSame(blocks[before], block)) continue;
+      blocks[before].times += block.times;
+      block.same_as = before;
+      break;
+    }
+    blocks.push_back(block);
+    first = last + 1;
+  }
+  return blocks;
 }
 
 // Of kinds in which each rank has a share of the data: as many parts as that is. Where the whole
@@ -98,17 +134,22 @@ double OwnParts(const Rounds& rounds, const Topology& topology) {
 
 int64_t RouteCount(std::span<const DeviceGroup> groups, const Rounds& rounds) {
   int64_t routes = 0;
-  for (const Round& round : rounds.rounds) routes += std::ssize(round.transfers);
+  for (const Round& round : rounds.rounds) {
+    routes += round.all_pairs ? rounds.ranks : std::ssize(round.transfers);
+  }
   return routes * std::ssize(groups);
 }
 
 // Counts rounds one by one, or several that overlap together.
 class RoundCounter {
  public:
-  RoundCounter(const Topology& topology, std::span<const DeviceGroup> groups, const Rounds& rounds)
+  // `all`: whether the volumes of all links are asked for.
+  RoundCounter(const Topology& topology, std::span<const DeviceGroup> groups, const Rounds& rounds,
+               bool all)
       : topology_(topology),
         groups_(groups),
         rounds_(rounds),
+        all_(all),
         links_(topology, RouteCount(groups, rounds)),
         tells_nodes_apart_(!topology.collective_profile().ideal()) {}
 
@@ -120,19 +161,17 @@ class RoundCounter {
         cost.steps = std::max(cost.steps, CountSteps(topology_, group, rounds_));
       }
     }
-    const Round* alone = nullptr;  // the round before, unless it overlapped others
-    for (size_t first = 0; first < rounds_.rounds.size();) {
-      size_t last = first;
-      while (rounds_.rounds[last].overlaps_next) ++last;
-      if (first == last && alone != nullptr && LoadTheSame(*alone, rounds_.rounds[first])) {
-        cost.rounds.push_back(Again(rounds_.rounds[first], cost.rounds.back()));
-      } else {
-        for (LinkTable::Entry& entry : links_.entries()) entry.parts = 0;
-        cost.rounds.push_back(first == last ? OneRound(rounds_.rounds[first])
-                                            : Overlapping(first, last));
+    const std::vector<Block> blocks = BlocksOf(rounds_.rounds);
+    for (size_t b = 0; b < blocks.size(); ++b) {
+      const Block& block = blocks[b];
+      if (block.same_as != b) {
+        cost.rounds.push_back(cost.rounds[block.same_as]);
+        if (block.overlaps()) continue;
+        cost.rounds.back().repeat = cost.rounds.back().active = block.rounds[0].repeat;
+        continue;
       }
-      alone = first == last ? &rounds_.rounds[first] : nullptr;
-      first = last + 1;
+      for (LinkTable::Entry& entry : links_.entries()) entry.parts = 0;
+      cost.rounds.push_back(block.overlaps() ? Overlapping(block) : OneRound(block));
     }
     for (const LinkTable::Entry& entry : links_.entries()) {
       if (entry.volume == 0) continue;
@@ -142,32 +181,59 @@ class RoundCounter {
   }
 
  private:
+  // How often what a transfer moves counts: at the same time, and in all rounds.
+  struct Times {
+    int64_t at_once = 1;
+    int64_t in_all = 1;
+  };
+
   bool Leaves(const LinkTable::Entry& entry) const { return tells_nodes_apart_ && !entry.in_node; }
 
-  // Finds the routes of all transfers of a round and adds what they carry, `times` over.
-  void Add(const Round& round, int64_t times) {
+  // Finds the routes of all transfers of a round and adds what they carry.
+  void Add(const Round& round, Times times) {
     steps_.clear();
     ends_.clear();
+    if (round.all_pairs && !all_ && AddAlikePairs(times)) return;
     for (const DeviceGroup group : groups_) {
-      for (const Transfer& transfer : round.transfers) {
+      ForEachTransfer(round, rounds_.ranks, [&](const Transfer& transfer) {
         route_.clear();
         AppendTransferRoute(topology_, group, rounds_.ranks_a_node, transfer, route_);
-        const int64_t active = ActiveRepetitions(transfer, round, rounds_.parts);
+        const int64_t in_all =
+            round.pipelined ? ActiveRepetitions(transfer, round, rounds_.parts) : times.in_all;
         const bool in_node = tells_nodes_apart_ && !LeavesNode(topology_, group, rounds_, transfer);
         for (const LinkNumber link : route_) {
           const int32_t position = links_.Find(link);
-          links_[position].parts += transfer.parts * times;
-          links_[position].volume += transfer.parts * active;
-          links_[position].in_node |= in_node;
+          LinkTable::Entry& entry = links_[position];
+          entry.parts += transfer.parts * times.at_once;
+          entry.volume += transfer.parts * in_all;
+          entry.in_node |= in_node;
           steps_.push_back(position);
         }
         ends_.push_back(steps_.size());
-      }
+      });
     }
   }
 
-  RoundCost OneRound(const Round& round) {
-    Add(round, 1);
+  // The routes of ranks that stand for all, where they do; links of others are left out.
+  bool AddAlikePairs(Times times) {
+    const std::optional<AlikePairs> pairs = FindAlikePairs(topology_, groups_[0]);
+    if (!pairs.has_value()) return false;
+    std::vector<int32_t> positions;
+    for (const PairLoad& load : pairs->loads) {
+      positions.push_back(links_.Find(load.link));
+      LinkTable::Entry& entry = links_[positions.back()];
+      entry.parts += load.pairs * times.at_once;
+      entry.volume += load.pairs * times.in_all;
+      entry.in_node |= tells_nodes_apart_ && load.in_node;
+    }
+    for (const int32_t step : pairs->steps) steps_.push_back(positions[static_cast<size_t>(step)]);
+    ends_ = pairs->ends;
+    return true;
+  }
+
+  RoundCost OneRound(const Block& block) {
+    const Round& round = block.rounds[0];
+    Add(round, {.in_all = block.times});
     RoundCost cost{.repeat = round.repeat, .active = round.repeat};
     if (round.pipelined) {
       cost.active = 0;
@@ -181,13 +247,6 @@ class RoundCounter {
       begin = end;
     }
     return cost;
-  }
-
-  // A round that loads links as the one before it did: entries still have what that put on them.
-  RoundCost Again(const Round& round, RoundCost before) {
-    for (LinkTable::Entry& entry : links_.entries()) entry.volume += entry.parts * round.repeat;
-    before.repeat = before.active = round.repeat;
-    return before;
   }
 
   RoundCandidate CandidateOf(std::span<const int32_t> steps) {
@@ -204,12 +263,11 @@ class RoundCounter {
     return candidate;
   }
 
-  RoundCost Overlapping(size_t first, size_t last) {
+  RoundCost Overlapping(const Block& block) {
     std::vector<RoundCandidate> ways = {{.rate = Bandwidth(1)}};
     if (tells_nodes_apart_) ways.push_back({.rate = Bandwidth(1), .leaves_node = true});
-    for (size_t r = first; r <= last; ++r) {
-      const Round& round = rounds_.rounds[r];
-      Add(round, round.repeat);
+    for (const Round& round : block.rounds) {
+      Add(round, {.at_once = round.repeat, .in_all = round.repeat * block.times});
       Duration slowest;
       size_t begin = 0;
       for (const size_t end : ends_) {
@@ -231,6 +289,7 @@ class RoundCounter {
   const Topology& topology_;
   std::span<const DeviceGroup> groups_;
   const Rounds& rounds_;
+  const bool all_;
   LinkTable links_;
   const bool tells_nodes_apart_;
   std::vector<LinkNumber> route_;  // of one transfer
@@ -238,16 +297,26 @@ class RoundCounter {
   std::vector<size_t> ends_;       // where each route ends in steps_
 };
 
+RoundsCost Count(const Topology& topology, std::span<const DeviceGroup> groups,
+                 const Rounds& rounds, bool all) {
+  for (const DeviceGroup group : groups) {
+    ORRERY_CHECK(static_cast<int64_t>(group.size()) == rounds.ranks) << group.size() << " devices";
+  }
+  ORRERY_CHECK(rounds.rounds.empty() || !rounds.rounds.back().overlaps_next) << "no next round";
+  return RoundCounter(topology, groups, rounds, all).Count();
+}
+
 }  // namespace
 }  // namespace round_counter_cc
 
 RoundsCost CostOf(const cluster::Topology& topology, std::span<const DeviceGroup> groups,
                   const Rounds& rounds) {
-  for (const DeviceGroup group : groups) {
-    ORRERY_CHECK(static_cast<int64_t>(group.size()) == rounds.ranks) << group.size() << " devices";
-  }
-  ORRERY_CHECK(rounds.rounds.empty() || !rounds.rounds.back().overlaps_next) << "no next round";
-  return round_counter_cc::RoundCounter(topology, groups, rounds).Count();
+  return round_counter_cc::Count(topology, groups, rounds, /*all=*/true);
+}
+
+RoundsCost CostOfBusiest(const cluster::Topology& topology, DeviceGroup group,
+                         const Rounds& rounds) {
+  return round_counter_cc::Count(topology, std::span(&group, 1), rounds, /*all=*/false);
 }
 
 }  // namespace orrery::cost_models

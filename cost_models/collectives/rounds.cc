@@ -20,7 +20,8 @@ int64_t Ceiling(int64_t dividend, int64_t divisor) { return -Floor(-dividend, di
 
 int64_t ActiveRepetitions(const Transfer& transfer, const Round& round, int64_t parts) {
   if (!round.pipelined) return round.repeat;
-  ORRERY_CHECK(round.shift > 0 && transfer.parts == 1) << "a pipeline that does not move on";
+  ORRERY_CHECK(round.shift > 0 && transfer.parts == transfer.messages)
+      << "a pipeline that does not move on";
   const int64_t begin = rounds_cc::Ceiling(-transfer.first_part, round.shift);
   const int64_t end = rounds_cc::Ceiling(parts - transfer.first_part, round.shift);
   return std::max<int64_t>(0, std::min(end, round.repeat) - std::max<int64_t>(begin, 0));
@@ -46,7 +47,10 @@ int64_t RepetitionCount(const Rounds& rounds) {
 int64_t TransferCount(const Rounds& rounds) {
   double count = 0;
   for (const Round& round : rounds.rounds) {
-    count += static_cast<double>(round.repeat) * static_cast<double>(round.transfers.size());
+    double transfers = static_cast<double>(round.transfers.size());
+    if (round.all_pairs)
+      transfers += static_cast<double>(int64_t{rounds.ranks} * (rounds.ranks - 1));
+    count += static_cast<double>(round.repeat) * transfers;
   }
   return count < 9e18 ? static_cast<int64_t>(count) : std::numeric_limits<int64_t>::max();
 }

@@ -60,6 +60,12 @@ struct Round {
   /// what links carry adds up, what they make wait does too.
   bool overlaps_next = false;
   std::vector<Transfer> transfers = {};
+  /// In place of transfers: a part from every rank to each other, where nobody asks which, as
+  /// ForEachTransfer lists them.
+  bool all_pairs = false;
+  /// Of a pipeline whose transfers are merged to be priced: transfers whose first pieces wait for
+  /// each other as long as those of all.
+  std::vector<Transfer> paced = {};
 };
 
 /// See the top of this file.
@@ -78,6 +84,28 @@ struct Rounds {
     return owners.empty() ? static_cast<int32_t>(part) : owners[static_cast<size_t>(part)];
   }
 };
+
+/// Calls `visit` for each other of so many ranks, the one after `rank` first: so no two that do the
+/// same send to the same one at the same time.
+template <typename Visit>
+void ForEachOther(int32_t rank, int32_t ranks, Visit visit) {
+  for (int32_t other = rank + 1; other < ranks; ++other) visit(other);
+  for (int32_t other = 0; other < rank; ++other) visit(other);
+}
+
+/// Calls `visit` for each transfer of a round among so many ranks, in order.
+template <typename Visit>
+void ForEachTransfer(const Round& round, int32_t ranks, Visit visit) {
+  for (const Transfer& transfer : round.transfers) visit(transfer);
+  if (!round.all_pairs) return;
+  Transfer transfer;
+  for (transfer.from = 0; transfer.from < ranks; ++transfer.from) {
+    ForEachOther(transfer.from, ranks, [&](int32_t to) {
+      transfer.to = to;
+      visit(transfer);
+    });
+  }
+}
 
 /// In how many of the repetitions of `round` a transfer of it moves something.
 int64_t ActiveRepetitions(const Transfer& transfer, const Round& round, int64_t parts);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "cost_models/collectives/alike_ranks.h"
+
 namespace orrery::cost_models {
 namespace steps_cc {
 namespace {
@@ -37,20 +39,65 @@ class StepCounter {
     return true;
   }
 
-  StepCount Repeated(const Round& round) {
-    int64_t leaving = 0;
+  // Of one repetition.
+  struct Messages {
     int64_t all = 0;
+    int64_t leaving = 0;  // the node
+    int64_t busiest = 0;  // of one rank, in the node: sent, or received
+  };
+
+  Messages Listed(const Round& round) {
+    Messages messages;
     messages_.assign(2 * static_cast<size_t>(rounds_.ranks), 0);
     for (const Transfer& transfer : round.transfers) {
-      all += transfer.messages;
+      messages.all += transfer.messages;
       if (Leaves(transfer)) {
-        leaving += transfer.messages;
+        messages.leaving += transfer.messages;
       } else if (!IsHub(transfer.from) && !IsHub(transfer.to)) {
         messages_[2 * static_cast<size_t>(transfer.from)] += transfer.messages;
         messages_[2 * static_cast<size_t>(transfer.to) + 1] += transfer.messages;
       }
     }
-    const int64_t messages = *std::ranges::max_element(messages_) * round.repeat;
+    messages.busiest = *std::ranges::max_element(messages_);
+    return messages;
+  }
+
+  // By how many ranks each node has. Ranks that are alike send as far.
+  Messages AllPairs() {
+    const int64_t ranks = rounds_.ranks;
+    Messages messages = {.all = ranks * (ranks - 1)};
+    const int32_t a_node = DevicesANode(topology_);
+    if (a_node == 1) {
+      messages.busiest = ranks - 1;
+      return messages;
+    }
+    std::vector<int32_t> nodes;
+    for (const DeviceId device : group_) nodes.push_back(device.index() / a_node);
+    std::ranges::sort(nodes);
+    messages.leaving = messages.all;
+    for (size_t first = 0, last = 0; first < nodes.size(); first = last) {
+      while (last < nodes.size() && nodes[last] == nodes[first]) ++last;
+      const auto count = static_cast<int64_t>(last - first);
+      messages.leaving -= count * (count - 1);
+      messages.busiest = std::max(messages.busiest, count - 1);
+    }
+    std::vector<AlikeBlocks> senders = FindAlikeBlocks(topology_, group_, 1);
+    if (!RotationsKeepNodes(topology_, a_node)) {
+      senders.assign(group_.size(), {});
+      for (size_t rank = 0; rank < senders.size(); ++rank) senders[rank].first = rank;
+    }
+    for (const AlikeBlocks& sender : senders) {
+      Transfer transfer = {.from = static_cast<int32_t>(sender.first)};
+      for (transfer.to = 0; transfer.to < rounds_.ranks; ++transfer.to) {
+        if (transfer.to != transfer.from) Leaves(transfer);
+      }
+    }
+    return messages;
+  }
+
+  StepCount Repeated(const Round& round) {
+    const auto [all, leaving, busiest] = round.all_pairs ? AllPairs() : Listed(round);
+    const int64_t messages = busiest * round.repeat;
     const bool streams_across = round.overlaps_next && leaving == all;
     const int64_t repeat =
         streams_across ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(round.repeat)))
@@ -70,7 +117,11 @@ class StepCounter {
   // chain that ended at its sender before.
   StepCount Chain(const Round& round) {
     std::vector<std::pair<int64_t, const Transfer*>> order;
-    for (const Transfer& transfer : round.transfers) {
+    const bool merged = !round.paced.empty();
+    if (merged) {
+      for (const Transfer& transfer : round.transfers) Leaves(transfer);
+    }
+    for (const Transfer& transfer : merged ? round.paced : round.transfers) {
       const int64_t shift = std::max<int64_t>(round.shift, 1);
       const int64_t first = (std::max<int64_t>(-transfer.first_part, 0) + shift - 1) / shift;
       order.push_back({first, &transfer});

@@ -1,5 +1,7 @@
 #include "cost_models/kernels/attention_in_parts.h"
 
+#include <algorithm>
+
 #include "absl/container/inlined_vector.h"
 #include "cost_models/kernels/matrix_product.h"
 #include "ir/op_info.h"
@@ -7,6 +9,9 @@
 namespace orrery::cost_models {
 namespace attention_in_parts_cc {
 namespace {
+
+// Kernels of a softmax with its scale and mask.
+constexpr int kFusedSoftmax = 1, kUnfusedSoftmax = 5;
 
 struct Product {
   ir::ProductShape shape;
@@ -40,12 +45,30 @@ double UnfusedBytesAScore(bool backward, double size) {
   return casts + scale + mask + softmax;
 }
 
+double FusedBytesAScore(const AttentionInParts& a, double size) {
+  return a.backward ? 2 * a.visible * size + size : a.visible * size + size;
+}
+
 // That the kernels over the scores move, a score: of `size` bytes each, and a byte of what dropout
 // has left.
-double BytesAScore(const AttentionInParts& a, double size) {
-  const double fused = a.backward ? 2 * a.visible * size + size : a.visible * size + size;
-  return (FusesSoftmax(a) ? fused : UnfusedBytesAScore(a.backward, size)) +
+double BytesAScore(const AttentionInParts& a, double size, bool fuses) {
+  return (fuses ? FusedBytesAScore(a, size) : UnfusedBytesAScore(a.backward, size)) +
          (a.dropout ? 2 * size + 1 : 0);
+}
+
+int KernelsWith(const AttentionInParts& a, int softmax) {
+  return (a.backward ? 4 : 2) + softmax + (a.dropout ? 1 : 0);
+}
+
+double ScoresOf(const AttentionInParts& a) {
+  return static_cast<double>(a.batch * a.heads) * static_cast<double>(a.queries) *
+         static_cast<double>(a.keys);
+}
+
+double BandwidthOf(const AttentionInParts& a, const cluster::Device& device,
+                   const KernelRates& rates) {
+  return static_cast<double>(device.memory_bandwidth.bytes_per_second()) *
+         ProductRatesOf(rates, a.dtype).memory;
 }
 
 }  // namespace
@@ -53,15 +76,12 @@ double BytesAScore(const AttentionInParts& a, double size) {
 
 Duration PriceAttentionInParts(const AttentionInParts& attention, const cluster::Device& device,
                                const KernelRates& rates) {
-  const ProductRates& products = ProductRatesOf(rates, attention.dtype);
-  const double scores = static_cast<double>(attention.batch * attention.heads) *
-                        static_cast<double>(attention.queries) *
-                        static_cast<double>(attention.keys);
+  const double scores = attention_in_parts_cc::ScoresOf(attention);
   const auto size = static_cast<double>(ir::SizeOf(attention.dtype));
-  const double bandwidth =
-      static_cast<double>(device.memory_bandwidth.bytes_per_second()) * products.memory;
-  Duration sum = Duration::FromSeconds(
-      scores * attention_in_parts_cc::BytesAScore(attention, size) / bandwidth);
+  const bool fuses = attention_in_parts_cc::FusesSoftmax(attention);
+  Duration sum =
+      Duration::FromSeconds(scores * attention_in_parts_cc::BytesAScore(attention, size, fuses) /
+                            attention_in_parts_cc::BandwidthOf(attention, device, rates));
   if (scores < 1) return sum;
   for (const auto& [shape, along_k] : attention_in_parts_cc::ProductsOf(attention)) {
     if (shape.n < 1 || shape.k < 1) continue;
@@ -71,9 +91,34 @@ Duration PriceAttentionInParts(const AttentionInParts& attention, const cluster:
   return sum;
 }
 
+LeastTime LeastAttentionInParts(const AttentionInParts& attention, const cluster::Device& device,
+                                const KernelRates& rates) {
+  const double scores = attention_in_parts_cc::ScoresOf(attention);
+  const auto size = static_cast<double>(ir::SizeOf(attention.dtype));
+  const double bytes =
+      scores * std::min(attention_in_parts_cc::BytesAScore(attention, size, true),
+                        attention_in_parts_cc::BytesAScore(attention, size, false));
+  LeastTime least;
+  least.kernels.push_back(
+      {.memory_s = bytes / attention_in_parts_cc::BandwidthOf(attention, device, rates)});
+  if (scores < 1) return least;
+  for (const auto& [shape, along_k] : attention_in_parts_cc::ProductsOf(attention)) {
+    if (shape.n < 1 || shape.k < 1) continue;
+    const ProductTypes types = {.in = attention.dtype, .out = attention.dtype, .along_k = along_k};
+    least.kernels.push_back(LeastProduct(shape, types, device, rates.sustained));
+  }
+  return least;
+}
+
+int LeastKernelsOf(const AttentionInParts& attention) {
+  return attention_in_parts_cc::KernelsWith(attention, attention_in_parts_cc::kFusedSoftmax);
+}
+
 int KernelsOf(const AttentionInParts& attention) {
-  const int softmax = attention_in_parts_cc::FusesSoftmax(attention) ? 1 : 5;
-  return (attention.backward ? 4 : 2) + softmax + (attention.dropout ? 1 : 0);
+  return attention_in_parts_cc::KernelsWith(attention,
+                                            attention_in_parts_cc::FusesSoftmax(attention)
+                                                ? attention_in_parts_cc::kFusedSoftmax
+                                                : attention_in_parts_cc::kUnfusedSoftmax);
 }
 
 }  // namespace orrery::cost_models

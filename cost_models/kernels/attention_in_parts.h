@@ -5,6 +5,7 @@
 
 #include "cluster/device.h"
 #include "cost_models/kernels/kernel_rates.h"
+#include "cost_models/kernels/least_kernel.h"
 #include "ir/type.h"
 #include "support/units.h"
 
@@ -27,6 +28,13 @@ struct AttentionInParts {
 /// keys. Softmax leaves out what is hidden when it reads, and writes all.
 Duration PriceAttentionInParts(const AttentionInParts& attention, const cluster::Device& device,
                                const KernelRates& rates);
+
+/// What its kernels take at least, and those of all parts of it together that have some of the
+/// heads or of the batch, whether these fuse the softmax or not.
+LeastTime LeastAttentionInParts(const AttentionInParts& attention, const cluster::Device& device,
+                                const KernelRates& rates);
+/// How many kernels it has at least.
+int LeastKernelsOf(const AttentionInParts& attention);
 
 /// How many kernels these are.
 int KernelsOf(const AttentionInParts& attention);

@@ -5,6 +5,7 @@
 
 #include "cluster/device.h"
 #include "cost_models/kernels/kernel_rates.h"
+#include "cost_models/kernels/least_kernel.h"
 #include "ir/type.h"
 #include "support/units.h"
 
@@ -32,6 +33,11 @@ double VisibleShare(int64_t queries, int64_t keys);
 /// as there are cores take as long as one.
 Duration PriceAttention(const FusedAttention& attention, const cluster::Device& device,
                         const KernelRates& rates);
+
+/// What it takes at least, and all parts of it together that have some of the heads or of the
+/// batch: cores that all end at once.
+LeastKernel LeastAttention(const FusedAttention& attention, const cluster::Device& device,
+                           const KernelRates& rates);
 
 /// What memory takes of it.
 Duration AttentionMemoryTime(const FusedAttention& attention, const cluster::Device& device,

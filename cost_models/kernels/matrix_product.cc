@@ -199,6 +199,19 @@ ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
   return matrix_product_cc::FastestOf(matrix_product_cc::KernelOf(shape, types, device, clock));
 }
 
+// Of a tile's flops all parts of k have `fill` of their own, so that no less than one is in the
+// sum; small tiles, and waves that are not full, take longer, as Parts say.
+LeastKernel LeastProduct(const ir::ProductShape& shape, ProductTypes types,
+                         const cluster::Device& device, double clock) {
+  const matrix_product_cc::Kernel kernel = matrix_product_cc::KernelOf(shape, types, device, clock);
+  const double aligned = kernel.flops_per_second /
+                         matrix_product_cc::AlignedShare(shape, types, kernel.rates.unaligned);
+  const double flops = 2 * kernel.rows * kernel.n * (kernel.k + kernel.rates.fill);
+  return {.arithmetic_s = flops / aligned,
+          .memory_s = kernel.operand_bytes / kernel.bytes_per_second,
+          .overlap = matrix_product_cc::kOverlap};
+}
+
 ProductTime PriceGroupedProduct(const GroupedShape& shape, ProductTypes types,
                                 const cluster::Device& device, double clock) {
   int64_t rows = 0, experts = 0;

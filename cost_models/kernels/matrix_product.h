@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "cluster/device.h"
 #include "cost_models/kernels/kernel_rates.h"
+#include "cost_models/kernels/least_kernel.h"
 #include "ir/op_info.h"
 #include "ir/type.h"
 #include "support/units.h"
@@ -60,6 +61,12 @@ struct ProductTime {
 /// longer than one that is no smaller in each dimension, if both or neither are aligned. Requires
 /// sizes of at least 1.
 ProductTime PriceProduct(const ir::ProductShape& shape, ProductTypes types,
+                         const cluster::Device& device, double clock = 1);
+
+/// What no tile, split or alignment beats, of such a product and of any parts of it together: its
+/// flops, and once what a block does before and after its loop, at the rate of the largest tile
+/// and full waves; and its operands and result, once, at the rate of the memory.
+LeastKernel LeastProduct(const ir::ProductShape& shape, ProductTypes types,
                          const cluster::Device& device, double clock = 1);
 
 /// Products of experts: rows[e] rows times the matrix [k,n] of expert e.

@@ -13,13 +13,13 @@
 
 namespace orrery::ir {
 
-/// The built-in model of that family in f32, with keys such as "layers=2,hidden=8", or what is
-/// wrong with them.
+/// The built-in model of that family, with keys such as "layers=2,hidden=8", or what is wrong with
+/// them.
 inline absl::StatusOr<Function> TryBuildModel(absl::string_view family, absl::string_view keys,
-                                              int64_t batch) {
+                                              int64_t batch, DType dtype = DType::kF32) {
   for (const ModelInfo* info : AllModels()) {
     if (info->name != family) continue;
-    ModelValues values(batch, DType::kF32);
+    ModelValues values(batch, dtype);
     for (const ModelKey& key : info->keys) {
       if (!key.fallback.empty()) values.Set(key.name, key.fallback);
     }
@@ -34,8 +34,9 @@ inline absl::StatusOr<Function> TryBuildModel(absl::string_view family, absl::st
 }
 
 /// The same where nothing is wrong.
-inline Function BuildModel(absl::string_view family, absl::string_view keys, int64_t batch) {
-  return TryBuildModel(family, keys, batch).value();
+inline Function BuildModel(absl::string_view family, absl::string_view keys, int64_t batch,
+                           DType dtype = DType::kF32) {
+  return TryBuildModel(family, keys, batch, dtype).value();
 }
 
 }  // namespace orrery::ir

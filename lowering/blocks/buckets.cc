@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/str_cat.h"
+#include "lowering/blocks/task_name.h"
 #include "support/check.h"
 
 namespace orrery::lowering {
@@ -201,7 +201,7 @@ class BucketForming {
 
   simulator::LabelId AddLabel(const Bucket& bucket) {
     simulator::TaskLabel label = program_.label(update_.tasks[bucket.members[0]].label);
-    const std::string name = absl::StrCat(label.name, " and ", bucket.members.size() - 1, " more");
+    const std::string name = NameOfSeveral(label.name, bucket.members.size());
     label.name = name;
     label.bytes = bucket.bytes;
     return program_.AddLabel(label);

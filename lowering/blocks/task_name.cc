@@ -19,4 +19,12 @@ TaskName NameOfTask(const ir::Function& function, ir::OpId op) {
           .value = function.value_name(send ? function.operands(op)[0] : function.result(op))};
 }
 
+std::string NameOfSeveral(absl::string_view first, size_t count) {
+  return first.empty() ? "" : absl::StrCat(first, " and ", count - 1, " more");
+}
+
+std::string NameOfRow(absl::string_view first, absl::string_view last) {
+  return first.empty() ? "" : absl::StrCat(first, " … ", last);
+}
+
 }  // namespace orrery::lowering

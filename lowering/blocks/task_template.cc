@@ -303,7 +303,7 @@ class PhaseLowering {
   }
 
   simulator::LabelId AddLabel(OpId op, simulator::TaskLabel label) {
-    const std::string name = ToString(NameOfTask(function_, op));
+    const std::string name = context_.names ? ToString(NameOfTask(function_, op)) : std::string();
     label.name = name;
     label.phase = context_.phase;
     label.stage = context_.stage;

@@ -47,8 +47,10 @@ struct TemplateTask {
   // ends with; where it is one, more may follow it.
   int32_t first_op = -1;
   int32_t last_op = -1;
-  bool follows = false;  // the last kernel added on the rank before it: it waits for it, too
-  bool joins = false;    // the task before it in a run of kernels (FuseRuns)
+  bool follows = false;      // the last kernel added on the rank before it: it waits for it, too
+  bool joins = false;        // the task before it in a run of kernels (FuseRuns)
+  MovementId movement = {};  // of a collective that was announced to Pricing
+  Duration parts = {};       // of a stretch (FuseStretches), the sum of what is in it; else 0
 };
 
 /// Whether the task runs on the compute stream of its rank.
@@ -91,9 +93,10 @@ struct TemplateSend {
   TemplateDependency made_by;
   bool has_maker = false;
   int32_t to = 0;
-  Bytes bytes;         // a rank
-  bool freed = false;  // nobody needs it here after that
-  int32_t op = -1;     // its position in the order of the part
+  Bytes bytes;               // a rank
+  bool freed = false;        // nobody needs it here after that
+  int32_t op = -1;           // its position in the order of the part
+  MovementId movement = {};  // that was announced to Pricing
   simulator::LabelId label;
 };
 
@@ -146,6 +149,7 @@ struct TemplateContext {
   bool first = true;              // no microbatch has run before: nothing to add to
   bool blocking = false;          // one stream for everything
   bool keeps_results = true;      // what is returned stays until the end of the step
+  bool names = true;              // whether labels of tasks have any
   bool every_dependency = false;  // also those that the order of a stream implies
   /// The update, where backward is split: what goes there is gradients. Else all that backward
   /// leaves is.

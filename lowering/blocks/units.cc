@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "lowering/blocks/task_name.h"
 
 namespace orrery::lowering {
 namespace units_cc {
@@ -14,6 +14,7 @@ namespace {
 
 using cost_models::CollectiveKind;
 
+// So many fields: what it knows of each task, and the tasks as they will be.
 class UnitForming {
  public:
   UnitForming(bool blocking, Bytes most, TaskTemplate& task_template, simulator::Program& program)
@@ -102,21 +103,22 @@ class UnitForming {
     }
   }
 
-  // Each once.
+  // Each once: `first` is where those of the task begin.
   void AddDependencies(const TemplateTask& task, uint32_t first) {
     for (TemplateDependency on : template_.DependenciesOf(task)) {
       if (!on.external) on.index = NewIndex(on.index);
-      const bool known = std::any_of(
-          dependencies_.begin() + first, dependencies_.end(), [&](const TemplateDependency& other) {
-            return on.external == other.external && on.index == other.index;
-          });
-      if (!known) dependencies_.push_back(on);
+      std::vector<uint32_t>& last = on.external ? last_on_input_ : last_on_task_;
+      const auto index = static_cast<size_t>(on.index);
+      if (last.size() <= index) last.resize(std::max(index + 1, 2 * last.size()), 0);
+      if (last[index] > first) continue;
+      dependencies_.push_back(on);
+      last[index] = static_cast<uint32_t>(dependencies_.size());
     }
   }
 
   simulator::LabelId AddLabel(const TemplateTask& task, size_t members) {
     simulator::TaskLabel label = program_.label(task.label);
-    const std::string name = absl::StrCat(label.name, " and ", members - 1, " more");
+    const std::string name = NameOfSeveral(label.name, members);
     label.name = name;
     label.bytes = task.bytes;
     return program_.AddLabel(label);
@@ -126,12 +128,14 @@ class UnitForming {
   const Bytes most_;
   TaskTemplate& template_;
   simulator::Program& program_;
-  std::vector<int32_t> new_index_;   // by task
-  std::vector<size_t> members_;      // of each gather
-  int32_t early_ = 0;                // gathers before the first kernel
-  int32_t last_kernel_ = -1;         // in tasks_, as the two below
-  int32_t scatter_ = -1;             // the last one
-  int32_t awaited_ = -1;             // the one before it, for which no kernel waits yet
+  std::vector<int32_t> new_index_;  // by task
+  std::vector<size_t> members_;     // of each gather
+  int32_t early_ = 0;               // gathers before the first kernel
+  int32_t last_kernel_ = -1;        // in tasks_, as the two below
+  int32_t scatter_ = -1;            // the last one
+  int32_t awaited_ = -1;            // the one before it, for which no kernel waits yet
+  // By what is waited for, the position behind its last dependency; 0: none yet.
+  std::vector<uint32_t> last_on_input_, last_on_task_;
   std::vector<TemplateTask> tasks_;  // as they will be
   std::vector<TemplateDependency> dependencies_;
 };

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "lowering/network/exchange_store.h"
 #include "lowering/network/geometry.h"
 #include "lowering/network/pricing.h"
 #include "simulator/program/time_alone.h"
@@ -55,13 +56,15 @@ CollectiveTimes::CollectiveTimes(const ir::Mesh& mesh, std::vector<int32_t> devi
       cost_model_(cost_model),
       algorithms_(algorithms),
       step_(collective_times_cc::StepOn(mesh, std::move(devices))),
-      geometry_(step_) {}
+      geometry_(step_),
+      exchanges_(std::make_shared<ExchangeStore>(cluster.topology)) {}
 
 Duration CollectiveTimes::Of(cost_models::CollectiveKind kind, const ir::AxisList& axes,
                              Bytes size) const {
   const auto [found, is_new] = times_.try_emplace({kind, axes, size.count()});
   if (!is_new) return found->second;
-  Pricing pricing(geometry_, cost_model_, cluster_.topology, {.algorithms = algorithms_});
+  Pricing pricing(geometry_, cost_model_, cluster_.topology,
+                  {.algorithms = algorithms_, .exchanges = exchanges_.get()});
   CollectiveRequest task;
   task.collective = kind;
   task.group = axes;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "transforms/stages/pipeline.h"
 
 namespace orrery::lowering {
+
+class ExchangeStore;
 
 namespace redistribution = transforms::redistribution;
 
@@ -46,6 +49,7 @@ class CollectiveTimes {
   const cost_models::CollectiveChoice algorithms_;
   const transforms::PipelinedStep step_;  // of no ops: the mesh as lowering sees it
   const Geometry geometry_;
+  std::shared_ptr<ExchangeStore> exchanges_;
   mutable std::map<std::tuple<cost_models::CollectiveKind, ir::AxisList, int64_t>, Duration> times_;
 };
 

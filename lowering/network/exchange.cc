@@ -1,9 +1,7 @@
 #include "lowering/network/exchange.h"
 
 #include <algorithm>
-
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include <deque>
 
 namespace orrery::lowering {
 namespace exchange_cc {
@@ -20,24 +18,45 @@ bool CostsTheSame(const RoundsCost& a, const RoundsCost& b) {
                     });
 }
 
-// Whether no link carries anything of two groups.
-bool AreApart(const std::vector<RoundsCost>& costs) {
-  size_t volumes = 0;
-  for (const RoundsCost& cost : costs) volumes += cost.volumes.size();
-  absl::flat_hash_set<cluster::LinkNumber> links;
-  links.reserve(volumes);
-  for (const RoundsCost& cost : costs) {
-    for (const cost_models::LinkVolume& volume : cost.volumes) links.insert(volume.link);
-  }
-  return links.size() == volumes;
+// How many groups load each link that one loads.
+LinkNumbers GroupsByLink(const GroupLinks& links) {
+  if (links.all.empty()) return {};
+  const auto [first, last] = std::ranges::minmax(links.all);
+  LinkNumbers groups(first, last, links.all.size());
+  for (const cluster::LinkNumber link : links.all) ++groups[link];
+  return groups;
 }
 
-absl::flat_hash_map<cluster::LinkNumber, int32_t> GroupsByLink(const Exchange& exchange) {
-  absl::flat_hash_map<cluster::LinkNumber, int32_t> groups;
-  for (const RoundsCost& cost : exchange.alone) {
-    for (const cost_models::LinkVolume& volume : cost.volumes) ++groups[volume.link];
+// The cost of all groups at once where they pay the same and no link carries anything of two.
+RoundsCost JoinCosts(const Exchange& exchange, const std::vector<const GroupPrice*>& prices) {
+  RoundsCost together = exchange.alone;
+  together.volumes.resize(exchange.links.all.size());
+  size_t next = 0;
+  for (const GroupPrice* price : prices) {
+    for (cost_models::LinkVolume volume : price->cost().volumes) {
+      volume.link = exchange.links.all[next];
+      together.volumes[next++] = volume;
+    }
   }
-  return groups;
+  return together;
+}
+
+bool AreApart(const LinkNumbers& groups_by_link) {
+  int32_t most = 0;
+  groups_by_link.ForEach(
+      [&](cluster::LinkNumber, int32_t groups) { most = std::max(most, groups); });
+  return most <= 1;
+}
+
+double BusiestSecondsAPart(const Exchange& exchange, const LinkNumbers& groups) {
+  double busiest = 0;
+  for (const cost_models::LinkVolume& volume : exchange.together.volumes) {
+    if (groups.at(volume.link) == 1) continue;
+    const double seconds =
+        static_cast<double>(volume.parts) / static_cast<double>(volume.rate.bytes_per_second());
+    busiest = std::max(busiest, seconds);
+  }
+  return busiest;
 }
 
 }  // namespace
@@ -45,45 +64,56 @@ absl::flat_hash_map<cluster::LinkNumber, int32_t> GroupsByLink(const Exchange& e
 
 Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rounds& rounds,
                       const cluster::Topology& topology) {
+  std::deque<GroupPrice> prices;
+  return MakeExchange(groups, rounds, topology, [&](size_t group) -> GroupPrice& {
+    return prices.emplace_back(groups[group], rounds, topology);
+  });
+}
+
+Exchange MakeExchange(const std::vector<Devices>& groups, const cost_models::Rounds& rounds,
+                      const cluster::Topology& topology,
+                      absl::FunctionRef<GroupPrice&(size_t)> price_of) {
   Exchange exchange;
-  const std::vector<cost_models::DeviceGroup> spans(groups.begin(), groups.end());
-  for (const cost_models::DeviceGroup& group : spans) {
-    exchange.alone.push_back(CostOf(topology, std::span(&group, 1), rounds));
-    exchange.alike &= exchange_cc::CostsTheSame(exchange.alone.back(), exchange.alone.front());
+  std::vector<const GroupPrice*> prices;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    GroupPrice& price = price_of(g);
+    const bool seen = g > 0 && (&price == prices.back() || &price == prices.front());
+    exchange.alike &=
+        seen || g == 0 || exchange_cc::CostsTheSame(price.cost(), prices.front()->cost());
+    prices.push_back(&price);
+    price.AppendLinks(groups[g], rounds, exchange.links.all);
+    exchange.links.ends.push_back(exchange.links.all.size());
   }
-  if (!exchange.alike || !exchange_cc::AreApart(exchange.alone)) {
+  exchange.alone = prices.front()->cost();
+  for (size_t i = 0; i < exchange.alone.volumes.size(); ++i) {
+    exchange.alone.volumes[i].link = exchange.links.all[i];
+  }
+  const LinkNumbers by_link = exchange_cc::GroupsByLink(exchange.links);
+  if (exchange.alike && exchange_cc::AreApart(by_link)) {
+    exchange.together = exchange_cc::JoinCosts(exchange, prices);
+  } else {
+    const std::vector<cost_models::DeviceGroup> spans(groups.begin(), groups.end());
     exchange.together = CostOf(topology, spans, rounds);
-    const auto on_link = exchange_cc::GroupsByLink(exchange);
-    for (const cost_models::LinkVolume& volume : exchange.together.volumes) {
-      if (on_link.at(volume.link) == 1) continue;
-      const double seconds =
-          static_cast<double>(volume.parts) / static_cast<double>(volume.rate.bytes_per_second());
-      exchange.busiest_s_a_part = std::max(exchange.busiest_s_a_part, seconds);
-    }
-    return exchange;
+    exchange.busiest_s_a_part = exchange_cc::BusiestSecondsAPart(exchange, by_link);
   }
-  exchange.together = exchange.alone.front();
-  for (size_t g = 1; g < groups.size(); ++g) {
-    const std::vector<cost_models::LinkVolume>& volumes = exchange.alone[g].volumes;
-    exchange.together.volumes.insert(exchange.together.volumes.end(), volumes.begin(),
-                                     volumes.end());
-  }
+  exchange.busiest = BusiestLinkOf(exchange.together, Bytes(1)).link;
   return exchange;
 }
 
 bool GroupsCrowdBridges(const Exchange& exchange, const cluster::Topology& topology) {
   if (topology.shape().boards_per_node <= 1) return false;
-  const auto groups = exchange_cc::GroupsByLink(exchange);
-  return std::any_of(groups.begin(), groups.end(), [&](const auto& link_groups) {
-    return link_groups.second > 1 && topology.LinkAt(link_groups.first).kind == "bridge";
+  bool crowd = false;
+  exchange_cc::GroupsByLink(exchange.links).ForEach([&](cluster::LinkNumber link, int32_t groups) {
+    crowd |= groups > 1 && topology.LinkAt(link).kind == "bridge";
   });
+  return crowd;
 }
 
 double LoadInStep(const Exchange& exchange, Bytes size,
                   const cluster::CollectiveProtocol& protocol) {
-  const cost_models::RoundsCost& one = exchange.alone.front();
+  const cost_models::RoundsCost& one = exchange.alone;
   if (size == Bytes(0) || exchange.busiest_s_a_part <= 0 || one.volumes.empty()) return 1;
-  const cost_models::CollectiveFlow flow = cost_models::FlowOf(one, size, protocol);
+  const cost_models::CollectiveFlow flow = cost_models::FlowOfFirstLink(one, size, protocol);
   if (flow.loads.empty()) return 1;
   const double a_part = flow.loads.front().load / static_cast<double>(one.volumes.front().parts);
   const double bytes = static_cast<double>(flow.size.count());

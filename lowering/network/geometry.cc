@@ -1,7 +1,5 @@
 #include "lowering/network/geometry.h"
 
-#include <map>
-
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
 
@@ -28,18 +26,24 @@ cluster::DeviceId Geometry::device(int32_t rank) const {
 
 std::vector<std::vector<int32_t>> Geometry::Groups(const ir::AxisList& axes) const {
   // Ranks are in one group when they agree on what is left after their coordinates along `axes` are
-  // taken off. Stages are alike, so the first one stands for all.
-  std::map<int64_t, std::vector<int32_t>> by_rest;
+  // taken off. Stages are alike, so the first one stands for all. What is left is the number of the
+  // group's first rank: so groups come in its order.
   const std::vector<int32_t>& ranks = ranks_.front();
+  const size_t ranks_a_group = static_cast<size_t>(mesh_.size(axes));
+  std::vector<int32_t> group_of(static_cast<size_t>(ranks.back()) + 1, -1);  // by what is left
+  std::vector<std::vector<int32_t>> groups;
   for (size_t position = 0; position < ranks.size(); ++position) {
     int64_t rest = ranks[position];
     for (const ir::AxisIndex axis : axes.axes()) {
       rest -= Coordinate(ranks[position], axis) * mesh_.stride(axis);
     }
-    by_rest[rest].push_back(static_cast<int32_t>(position));
+    int32_t& group = group_of[static_cast<size_t>(rest)];
+    if (group < 0) {
+      group = static_cast<int32_t>(groups.size());
+      groups.emplace_back().reserve(ranks_a_group);
+    }
+    groups[static_cast<size_t>(group)].push_back(static_cast<int32_t>(position));
   }
-  std::vector<std::vector<int32_t>> groups;
-  for (auto& [rest, positions] : by_rest) groups.push_back(std::move(positions));
   return groups;
 }
 

@@ -24,8 +24,13 @@ class Geometry {
   const std::vector<int32_t>& ranks_of_stage(int32_t stage) const {
     return ranks_at(position_of(stage));
   }
+  /// The mesh, and the device of each rank; empty: those of the same numbers.
+  const ir::Mesh& mesh() const { return mesh_; }
+  const std::vector<int32_t>& devices() const { return devices_; }
   /// The coordinate along "pp" of the ranks that hold a stage.
   int32_t position_of(int32_t stage) const { return positions_[static_cast<size_t>(stage)]; }
+  /// Whether the ranks of two stages are others, so that what one hands the other is sent.
+  bool Travels(int32_t from, int32_t to) const { return position_of(from) != position_of(to); }
   int32_t positions() const { return static_cast<int32_t>(ranks_.size()); }
   int32_t stages() const { return static_cast<int32_t>(positions_.size()); }
   /// The device that a rank is on. Requires a rank of the mesh.

@@ -8,24 +8,17 @@
 #include "absl/strings/str_cat.h"
 #include "cost_models/collectives/collective_algorithm.h"
 #include "simulator/program/time_alone.h"
+#include "support/check.h"
 
 namespace orrery::lowering {
 namespace pricing_cc {
 namespace {
 
-using cost_models::CollectiveCall;
 using simulator::StreamKind;
 
-// Whether both are none, or the same from rank to rank.
-bool SameTrees(const cluster::SpanningTrees* a, const cluster::SpanningTrees* b) {
-  if (a == b) return true;
-  return a != nullptr && b != nullptr && a->trees == b->trees;
-}
-
 // The link that is busiest when all of `costs` are under way at once, the first of equal ones; -1
-// when none carries anything. Folded there is one of all groups, which has their sums.
+// when none carries anything.
 cluster::LinkNumber BusiestLinkOfAll(std::span<const cost_models::RoundsCost* const> costs) {
-  if (costs.size() == 1) return BusiestLinkOf(*costs.front(), Bytes(1)).link;
   absl::flat_hash_map<cluster::LinkNumber, double> busy;
   cluster::LinkNumber busiest = -1;
   const auto seconds = [](const cost_models::RoundsCost& cost, const auto& volume) {
@@ -51,14 +44,19 @@ Lane LaneOf(int32_t owner, StreamKind stream) {
 }  // namespace
 }  // namespace pricing_cc
 
-void Pricing::Expect(int32_t stage, const CollectiveRequest& task) {
-  movements_[KeyOf(stage, task)];
+MovementId Pricing::Expect(const Key& key) {
+  const auto [found, is_new] = numbers_.try_emplace(key);
+  if (!is_new) return found->second;
   exchanges_are_of_.reset();
+  return found->second = movements_.push_back({key, {}});
 }
 
-void Pricing::Expect(int32_t stage, const SendRequest& send) {
-  movements_[KeyOf(stage, send)];
-  exchanges_are_of_.reset();
+MovementId Pricing::Expect(int32_t stage, const CollectiveRequest& task) {
+  return Expect(KeyOf(stage, task));
+}
+
+MovementId Pricing::Expect(int32_t stage, const SendRequest& send) {
+  return Expect(KeyOf(stage, send));
 }
 
 const std::vector<std::vector<int32_t>>& Pricing::GroupsOf(const ir::AxisList& axes) {
@@ -71,43 +69,46 @@ size_t Pricing::GroupCount(const Key& key) {
   return IsSend(key) ? geometry_.ranks_of_stage(key.stage).size() : GroupsOf(key.axes).size();
 }
 
-Devices Pricing::GroupOf(const Key& key, size_t group) {
+std::vector<Devices> Pricing::MakeGroups(const Key& key) {
+  std::vector<Devices> groups;
   if (IsSend(key)) {
-    return {geometry_.device(geometry_.ranks_of_stage(key.stage)[group]),
-            geometry_.device(geometry_.ranks_of_stage(key.to)[group])};
+    const auto& from = geometry_.ranks_of_stage(key.stage);
+    const auto& to = geometry_.ranks_of_stage(key.to);
+    for (size_t i = 0; i < from.size(); ++i) {
+      groups.push_back({geometry_.device(from[i]), geometry_.device(to[i])});
+    }
+    return groups;
   }
-  Devices devices = geometry_.Devices(key.stage, GroupsOf(key.axes)[group]);
-  std::sort(devices.begin(), devices.end());
-  return cost_models::RanksOf(key.kind, devices, topology_);  // as ChooseCollective does
+  for (const std::vector<int32_t>& group : GroupsOf(key.axes)) {
+    Devices devices = geometry_.Devices(key.stage, group);
+    std::sort(devices.begin(), devices.end());
+    groups.push_back(
+        cost_models::RanksOf(key.kind, devices, topology_));  // as ChooseCollective does
+  }
+  return groups;
 }
 
-// Groups of a collective that look the same to a library, so that it would choose the same for
-// them. All sends are alike.
-const std::vector<std::vector<int32_t>>& Pricing::LayoutsOf(const Key& key) {
-  const auto [found, is_new] = layouts_.try_emplace({key.stage, key.to, key.axes});
-  if (!is_new) return found->second;
-  std::vector<cost_models::CollectiveCall> calls;
-  for (size_t g = 0; g < GroupCount(key); ++g) {
-    cost_models::CollectiveCall call;
-    if (!IsSend(key)) {
-      call = cost_models::MakeCall({.kind = key.kind, .group = GroupOf(key, g)}, topology_);
-    }
-    const auto same =
-        std::find_if(calls.begin(), calls.end(), [&](const cost_models::CollectiveCall& other) {
-          return call.ranks_a_node == other.ranks_a_node &&
-                 call.node_reduces == other.node_reduces &&
-                 call.fabric_reduces == other.fabric_reduces && call.hop == other.hop &&
-                 pricing_cc::SameTrees(call.laid.packed, other.laid.packed) &&
-                 pricing_cc::SameTrees(call.laid.shortest, other.laid.shortest);
-        });
-    const auto number = static_cast<size_t>(same - calls.begin());
-    if (same == calls.end()) {
-      calls.push_back(call);
-      found->second.emplace_back();
-    }
-    found->second[number].push_back(static_cast<int32_t>(g));
-  }
-  return found->second;
+const GroupList& Pricing::ListOf(const Key& key) {
+  const GroupList*& found = lists_[{key.stage, key.to, key.axes, key.kind}];
+  if (found != nullptr) return *found;
+  // Elsewhere ranks are in the order of their devices, whatever the kind.
+  const bool by_kind = IsSend(key) || topology_.shape().graph != nullptr;
+  found = &StoreOf(/*of_all=*/true)
+               .Groups({.mesh = geometry_.mesh(),
+                        .devices = geometry_.devices(),
+                        .position = geometry_.position_of(key.stage),
+                        .to = IsSend(key) ? geometry_.position_of(key.to) : -1,
+                        .axes = key.axes,
+                        .kind = by_kind ? key.kind : cost_models::CollectiveKind::kAllReduce},
+                       [&] { return MakeGroups(key); });
+  return *found;
+}
+
+// Those of the first kind that is asked for, whatever the kind.
+const Layouts& Pricing::LayoutsOf(const Key& key) {
+  const Layouts*& found = layouts_[{key.stage, key.to, key.axes}];
+  if (found == nullptr) found = &StoreOf(/*of_all=*/true).LayoutsOf(ListOf(key));
+  return *found;
 }
 
 // What a library chooses for the group; of all groups, for those that pay most.
@@ -115,16 +116,19 @@ Pricing::Plan Pricing::PlanOf(const Key& key, int32_t group) {
   Plan plan;
   if (IsSend(key)) {
     plan.groups = group == kAll ? LayoutsOf(key).front() : std::vector<int32_t>{group};
-    plan.chosen.rounds = MessageRounds();
+    plan.chosen = &message_;
     return plan;
   }
-  const std::vector<std::vector<int32_t>> one = {{group}};
+  const GroupList& list = ListOf(key);
+  const Layouts one = {{group}};
   for (const std::vector<int32_t>& groups : group == kAll ? LayoutsOf(key) : one) {
-    const Devices first = GroupOf(key, static_cast<size_t>(groups.front()));
-    cost_models::ChosenCollective chosen = cost_model_.Plan(
-        {.kind = key.kind, .size = key.size, .group = first}, topology_, options_.algorithms);
-    if (!plan.groups.empty() && chosen.time <= plan.chosen.time) continue;
-    plan = {.groups = groups, .chosen = std::move(chosen)};
+    const Devices& first = list.groups[static_cast<size_t>(groups.front())];
+    const cost_models::ChosenCollective& chosen =
+        StoreOf(group == kAll)
+            .PlanOf(cost_model_, {.kind = key.kind, .size = key.size, .group = first},
+                    options_.algorithms);
+    if (!plan.groups.empty() && chosen.time <= plan.chosen->time) continue;
+    plan = {.groups = groups, .chosen = &chosen};
   }
   return plan;
 }
@@ -158,16 +162,23 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
   return lanes;
 }
 
+// Single groups of thousands are not worth keeping for others.
+ExchangeStore& Pricing::StoreOf(bool of_all) {
+  if (options_.exchanges == nullptr || !of_all) return own_;
+  ORRERY_CHECK(&options_.exchanges->topology() == &topology_) << "exchanges of another topology";
+  return *options_.exchanges;
+}
+
 int32_t Pricing::FindExchange(Entry& entry, int32_t group) {
   const Key& key = entry.first;
   const Plan plan = PlanOf(key, group);
-  entry.second.protocols.push_back(plan.chosen.protocol);
-  const cost_models::Rounds& rounds = plan.chosen.rounds;
+  entry.second.protocols.push_back(plan.chosen->protocol);
+  const cost_models::Rounds& rounds = plan.chosen->rounds;
   const ExchangeKey id{key.stage,
                        key.to,
                        key.axes,
                        key.kind,
-                       plan.chosen.algorithm,
+                       plan.chosen->algorithm,
                        rounds.parts,
                        rounds.parts_a_size,
                        cost_models::RepetitionCount(rounds),
@@ -177,13 +188,14 @@ int32_t Pricing::FindExchange(Entry& entry, int32_t group) {
   const auto [found, is_new] =
       exchange_numbers_.try_emplace(id, static_cast<int32_t>(exchanges_.size()));
   if (!is_new) return found->second;
-  std::vector<Devices> groups;
-  for (const int32_t g : plan.groups) groups.push_back(GroupOf(key, static_cast<size_t>(g)));
-  PlacedExchange placed{.exchange = MakeExchange(groups, rounds, topology_),
-                        .lanes = LanesOf(entry, group)};
+  const GroupList& list = ListOf(key);
+  const Exchange& exchange =
+      group == kAll ? StoreOf(true).Find(list, plan.groups, *plan.chosen)
+                    : own_.Find({list.groups[static_cast<size_t>(group)]}, *plan.chosen);
   const bool one_layout = group != kAll || plan.groups.size() == GroupCount(key);
-  placed.exchange.alike = placed.exchange.alike && one_layout;
-  exchanges_.push_back(std::move(placed));
+  exchanges_.push_back({.exchange = &exchange,
+                        .lanes = LanesOf(entry, group),
+                        .alike = exchange.alike && one_layout});
   return found->second;
 }
 
@@ -192,8 +204,9 @@ void Pricing::FindExchanges(bool fold) {
   exchanges_are_of_ = fold;
   exchanges_.clear();
   exchange_numbers_.clear();
-  for (Entry& entry : movements_) {
-    auto& [key, movement] = entry;
+  for (const auto& [key, number] : numbers_) {
+    Entry& entry = movements_[number];
+    Movement& movement = entry.second;
     movement.exchanges.clear();
     movement.protocols.clear();
     const size_t groups = GroupCount(key);
@@ -202,59 +215,41 @@ void Pricing::FindExchanges(bool fold) {
       movement.exchanges.push_back(FindExchange(entry, fold ? kAll : static_cast<int32_t>(g)));
     }
   }
-  Classify();
-}
-
-void Pricing::Classify() {
-  std::vector<Traffic> traffic;
-  for (const PlacedExchange& placed : exchanges_) {
-    traffic.push_back({.lanes = placed.lanes, .volumes = placed.exchange.together.volumes});
-  }
-  classes_ = ClassifyLinks(traffic, topology_);
-}
-
-bool Pricing::GroupsSeeTheSame(int32_t exchange) const {
-  const auto& alone = exchanges_[static_cast<size_t>(exchange)].exchange.alone;
-  if (alone.size() == 1) return true;
-  const std::vector<int32_t> first = ClassesOf(alone.front().volumes, classes_);
-  return std::all_of(alone.begin(), alone.end(), [&](const cost_models::RoundsCost& cost) {
-    return ClassesOf(cost.volumes, classes_) == first;
-  });
+  classes_ = &StoreOf(fold).ClassesOf(exchanges_);
 }
 
 bool Pricing::AllGroupsAlike() {
   if (!cost_model_.shares_links()) {
-    return std::all_of(movements_.begin(), movements_.end(), [&](const Entry& entry) {
-      const std::vector<Duration> times = TimesWithoutLinks(entry.first);
+    return std::ranges::all_of(numbers_, [&](const auto& numbered) {
+      const std::vector<Duration> times = TimesWithoutLinks(numbered.first);
       return std::all_of(times.begin(), times.end(),
                          [&](Duration time) { return time == times.front(); });
     });
   }
   FindExchanges(/*fold=*/true);
-  for (size_t e = 0; e < exchanges_.size(); ++e) {
-    if (!exchanges_[e].exchange.alike || !GroupsSeeTheSame(static_cast<int32_t>(e))) return false;
-    if (GroupsCrowdBridges(exchanges_[e].exchange, topology_)) return false;
-  }
-  return true;
+  const auto alike = [&](const PlacedExchange& placed) {
+    return placed.alike && !GroupsCrowdBridges(*placed.exchange, topology_);
+  };
+  return std::ranges::all_of(exchanges_, alike) &&
+         StoreOf(/*of_all=*/true).GroupsSeeTheSame(exchanges_);
 }
 
 // Ranks that are simulated each are in step all the same, where they are alike: as long as folded
 // ones take, they take.
 void Pricing::FindLoadsInStep() {
   FindExchanges(/*fold=*/true);
-  for (auto& [key, movement] : movements_) {
+  for (auto& [key, movement] : movements_.rows()) {
     movement.load_in_step = 1;
     if (movement.exchanges.empty()) continue;
     const PlacedExchange& placed = exchanges_[static_cast<size_t>(movement.exchanges.front())];
-    if (!placed.exchange.alike) continue;
-    movement.load_in_step = LoadInStep(placed.exchange, key.size, movement.protocols.front());
+    if (!placed.alike) continue;
+    movement.load_in_step = LoadInStep(*placed.exchange, key.size, movement.protocols.front());
   }
 }
 
 std::vector<Duration> Pricing::TimesWithoutLinks(const Key& key) {
   std::vector<Duration> times;
-  for (size_t g = 0; g < GroupCount(key); ++g) {
-    const Devices group = GroupOf(key, g);
+  for (const Devices& group : ListOf(key).groups) {
     if (group.size() < 2) {
       times.emplace_back();
     } else if (IsSend(key)) {
@@ -273,16 +268,17 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
   }
   if (!fold) FindLoadsInStep();
   FindExchanges(fold);
-  resources_.assign(classes_.classes.size(), simulator::ResourceId());
+  resources_.assign(classes_->classes.size(), simulator::ResourceId());
   for (size_t c = 0; c < resources_.size(); ++c) {
-    if (!options_.every_link && !classes_.classes[c].shared) continue;
+    if (!options_.every_link && !classes_->classes[c].shared) continue;
     resources_[c] = AddResource(static_cast<int32_t>(c), program);
   }
-  for (auto& [key, movement] : movements_) {
+  for (const auto& [key, number] : numbers_) {
+    Movement& movement = movements_[number].second;
     movement.times.clear();
     const bool waits = movement.load_in_step != 1;
     const std::vector<char> in_step =
-        waits ? LoadedBySeveral(movement.exchanges, classes_) : std::vector<char>();
+        waits ? LoadedBySeveral(movement.exchanges, *classes_) : std::vector<char>();
     for (size_t g = 0; g < movement.exchanges.size(); ++g) {
       movement.times.push_back(TimeOf(key, movement, g, in_step, program));
     }
@@ -297,14 +293,17 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
 absl::string_view Pricing::BusiestLevel(const Movement& movement) const {
   std::vector<const cost_models::RoundsCost*> costs;
   for (const int32_t number : movement.exchanges) {
-    costs.push_back(&exchanges_[static_cast<size_t>(number)].exchange.together);
+    costs.push_back(&exchanges_[static_cast<size_t>(number)].exchange->together);
   }
-  const cluster::LinkNumber busiest = pricing_cc::BusiestLinkOfAll(costs);
+  // Folded there is one of all groups, which has their sums.
+  const Exchange& first = *exchanges_[static_cast<size_t>(movement.exchanges.front())].exchange;
+  const cluster::LinkNumber busiest =
+      costs.size() == 1 ? first.busiest : pricing_cc::BusiestLinkOfAll(costs);
   return busiest < 0 ? absl::string_view() : topology_.LinkAt(busiest).kind;
 }
 
 void Pricing::SetTimesWithoutLinks(bool fold) {
-  for (auto& [key, movement] : movements_) {
+  for (auto& [key, movement] : movements_.rows()) {
     std::vector<Duration> times = TimesWithoutLinks(key);
     if (fold) times = {*std::max_element(times.begin(), times.end())};
     movement.times.clear();
@@ -313,7 +312,7 @@ void Pricing::SetTimesWithoutLinks(bool fold) {
 }
 
 simulator::ResourceId Pricing::AddResource(int32_t link_class, simulator::Program& program) const {
-  const LinkClass& links = classes_.classes[static_cast<size_t>(link_class)];
+  const LinkClass& links = classes_->classes[static_cast<size_t>(link_class)];
   const cluster::Link link = topology_.LinkAt(links.first);
   std::string name = topology_.LinkName(links.first);
   if (links.links > 1) absl::StrAppend(&name, " and ", links.links - 1, " alike");

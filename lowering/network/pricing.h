@@ -14,12 +14,17 @@
 #include "cost_models/cost_model.h"
 #include "ir/mesh.h"
 #include "lowering/network/exchange.h"
+#include "lowering/network/exchange_store.h"
 #include "lowering/network/geometry.h"
 #include "lowering/network/link_classes.h"
 #include "simulator/program/program.h"
+#include "support/id.h"
+#include "support/id_table.h"
 #include "support/units.h"
 
 namespace orrery::lowering {
+
+ORRERY_DEFINE_ID(MovementId, "movement");
 
 /// How long a task takes: a flow says, if there is one.
 struct TaskTime {
@@ -52,19 +57,29 @@ struct PricingOptions {
   /// lies where it is wanted.
   std::function<Duration(Bytes)> copy = {};
   ir::AxisList copied_axes = {};
+  /// Of exchanges of all groups, which others may look up, too; null: of its own. Lives longer.
+  ExchangeStore* exchanges = nullptr;
 };
 
 /// Times of communication among the ranks of a pipelined step. First everything is announced
 /// (`Expect`), then the times are found at once (`Prepare`), as what shares a link with what
-/// depends on all of it; then they are looked up.
+/// depends on all of it; then they are looked up. So many fields: what is announced, and in how
+/// many tables it is looked up.
 class Pricing {
  public:
   Pricing(const Geometry& geometry, const cost_models::CostModel& cost_model,
           const cluster::Topology& topology, const PricingOptions& options = {})
-      : geometry_(geometry), cost_model_(cost_model), topology_(topology), options_(options) {}
+      : geometry_(geometry),
+        cost_model_(cost_model),
+        topology_(topology),
+        options_(options),
+        own_(topology) {
+    message_.rounds = MessageRounds();
+  }
 
-  void Expect(int32_t stage, const CollectiveRequest& task);
-  void Expect(int32_t stage, const SendRequest& send);
+  /// What is announced has a number, by which it is looked up sooner.
+  MovementId Expect(int32_t stage, const CollectiveRequest& task);
+  MovementId Expect(int32_t stage, const SendRequest& send);
 
   /// Whether all groups of ranks of a stage pay the same for everything announced, and meet the
   /// same on the links that they share: then one of them can stand for all.
@@ -83,11 +98,16 @@ class Pricing {
   /// Of a send from rank number `position` of a stage (0 when folded) to the same one of stage
   /// send.to.
   TaskTime Send(int32_t stage, const SendRequest& send, size_t position) const;
+  /// Either of them.
+  TaskTime TimeOf(MovementId movement, size_t group) const {
+    return movements_[movement].second.times[group];
+  }
 
   /// The kind of link that bounds such a task when nothing else is under way: "port", "nic"; empty
   /// when it is not known. Of all groups at once, as they are in step.
   absl::string_view LevelOf(int32_t stage, const CollectiveRequest& task) const;
   absl::string_view LevelOf(int32_t stage, const SendRequest& send) const;
+  absl::string_view LevelOf(MovementId movement) const { return movements_[movement].second.level; }
 
  private:
   // A collective of a stage along axes, or the sends from a stage to another; of one size.
@@ -108,15 +128,11 @@ class Pricing {
     double load_in_step = 1;  // see LoadInStep; of groups that are simulated each
     absl::string_view level;
   };
-  using Entry = std::pair<const Key, Movement>;
+  using Entry = std::pair<Key, Movement>;
   // What tells exchanges apart, beside the group: equal rounds of equal groups are one.
   using ExchangeKey =
       std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind, const void*, int64_t,
                  int64_t, int64_t, int32_t, bool, simulator::StreamKind>;
-  struct PlacedExchange {
-    Exchange exchange;
-    absl::InlinedVector<Lane, 2> lanes;
-  };
 
   static Key KeyOf(int32_t stage, const CollectiveRequest& task) {
     return {.stage = stage,
@@ -131,21 +147,21 @@ class Pricing {
   static bool IsSend(const Key& key) { return key.to >= 0; }
 
   size_t GroupCount(const Key& key);
-  Devices GroupOf(const Key& key, size_t group);
-  const std::vector<std::vector<int32_t>>& LayoutsOf(const Key& key);
+  std::vector<Devices> MakeGroups(const Key& key);
+  const GroupList& ListOf(const Key& key);
+  const Layouts& LayoutsOf(const Key& key);
   struct Plan {
     std::vector<int32_t> groups;  // that carry it out
-    cost_models::ChosenCollective chosen;
+    const cost_models::ChosenCollective* chosen = nullptr;
   };
   Plan PlanOf(const Key& key, int32_t group);
   // kAll: the exchange of all groups at once.
   static constexpr int32_t kAll = -1;
+  ExchangeStore& StoreOf(bool of_all);
   int32_t FindExchange(Entry& entry, int32_t group);
   absl::InlinedVector<Lane, 2> LanesOf(const Entry& entry, int32_t group);
   void FindExchanges(bool fold);
   void FindLoadsInStep();
-  void Classify();
-  bool GroupsSeeTheSame(int32_t exchange) const;
   // Of each group.
   std::vector<Duration> TimesWithoutLinks(const Key& key);
   void SetTimesWithoutLinks(bool fold);
@@ -154,7 +170,10 @@ class Pricing {
   TaskTime TimeOf(const Key& key, const Movement& movement, size_t group,
                   const std::vector<char>& in_step, simulator::Program& program) const;
   simulator::ResourceId AddResource(int32_t link_class, simulator::Program& program) const;
-  const Movement& Find(const Key& key) const { return movements_.find(key)->second; }
+  MovementId Expect(const Key& key);
+  const Movement& Find(const Key& key) const {
+    return movements_[numbers_.find(key)->second].second;
+  }
 
   const Geometry& geometry_;
   const cost_models::CostModel& cost_model_;
@@ -162,12 +181,18 @@ class Pricing {
   const PricingOptions options_;
   std::map<ir::AxisList, std::vector<std::vector<int32_t>>> groups_;
   // Numbers of groups by stage, stage to send to, axes.
-  std::map<std::tuple<int32_t, int32_t, ir::AxisList>, std::vector<std::vector<int32_t>>> layouts_;
-  std::map<Key, Movement> movements_;
-  std::optional<bool> exchanges_are_of_;  // whether those below are of a folded step
+  std::map<std::tuple<int32_t, int32_t, ir::AxisList>, const Layouts*> layouts_;
+  std::map<std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind>,
+           const GroupList*>
+      lists_;                              // likewise, and by kind
+  IdTable<MovementId, Entry> movements_;   // as they were announced
+  std::map<Key, MovementId> numbers_;      // in the order in which they are priced
+  cost_models::ChosenCollective message_;  // of a send
+  std::optional<bool> exchanges_are_of_;   // whether those below are of a folded step
   std::map<ExchangeKey, int32_t> exchange_numbers_;
+  ExchangeStore own_;  // what options_.exchanges does not have
   std::vector<PlacedExchange> exchanges_;
-  LinkClasses classes_;
+  const LinkClasses* classes_ = nullptr;          // of what is in exchanges_
   std::vector<simulator::ResourceId> resources_;  // by class; invalid where it needs none
 };
 

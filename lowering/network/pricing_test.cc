@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_file.h"
+#include "cluster/switched_nodes_test_util.h"
 #include "simulator/program/time_alone.h"
 #include "transforms/plan/mesh.h"
 #include "transforms/stages/pipeline.h"
@@ -192,16 +193,7 @@ TEST(Pricing, TellsGroupsOfUnlikeLatencies) {
 
 // Only one of two switches reduces: what a library does behind it, it cannot do behind the other.
 TEST(Pricing, TellsGroupsWhoseSwitchReduces) {
-  std::string cluster =
-      "devices { kind: \"a100-80gb\" count: 8 }\n"
-      "topology { kind: \"graph\" graph {\n"
-      "switches { name: \"s0\" reduces: true }\nswitches { name: \"s1\" }\n"
-      "links { between: [\"s0\", \"s1\"] rate: \"50GB/s\" latency: \"1us\" }\n";
-  for (int32_t device = 0; device < 8; ++device) {
-    absl::StrAppend(&cluster, "links { between: [\"device", device, "\", \"s", device / 4,
-                    "\"] rate: \"50GB/s\" latency: \"1us\" }\n");
-  }
-  absl::StrAppend(&cluster, "} }\n");
+  const std::string cluster = cluster::SwitchedNodes({true, false});
   const transforms::ParallelPlan plan = {.dp = 2, .hp = 4};
   Fixture folded(plan, cluster), each(plan, cluster);
   const CollectiveRequest within = folded.AllReduce("hp", kBytes);

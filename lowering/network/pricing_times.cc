@@ -11,12 +11,12 @@ namespace orrery::lowering {
 namespace pricing_times_cc {
 namespace {
 
-// The flow of all groups at once. Its rate is that of one group, so that it gets the shares of
-// links that flows of the single groups would get together.
+// The flow of all groups at once, with the load of its first link. Its rate is that of one group,
+// so that it gets the shares of links that flows of the single groups would get together.
 cost_models::CollectiveFlow FlowOfExchange(const Exchange& exchange, Bytes size,
                                            const cluster::CollectiveProtocol& protocol) {
-  cost_models::CollectiveFlow flow = FlowOf(exchange.together, size, protocol);
-  const Bytes of_one = FlowOf(exchange.alone.front(), size, protocol).size;
+  cost_models::CollectiveFlow flow = FlowOfFirstLink(exchange.together, size, protocol);
+  const Bytes of_one = FlowOfFirstLink(exchange.alone, size, protocol).size;
   if (of_one == Bytes(0) || of_one >= flow.size) return flow;
   const Duration streaming = TransferTime(flow.size, flow.rate);
   const double rate = std::ceil(static_cast<double>(of_one.count()) / streaming.seconds());
@@ -46,7 +46,7 @@ TaskTime Pricing::TimeOf(const Key& key, const Movement& movement, size_t group,
   const Duration start = StartOf(key);
   const int32_t exchange = movement.exchanges[group];
   const cluster::CollectiveProtocol& protocol = movement.protocols[group];
-  const Exchange& placed = exchanges_[static_cast<size_t>(exchange)].exchange;
+  const Exchange& placed = *exchanges_[static_cast<size_t>(exchange)].exchange;
   const cost_models::RoundsCost& cost = placed.together;
   const TaskTime alone{.duration = cost_models::TimeOf(cost, size, protocol) + start};
   if (size == Bytes(0) || cost.volumes.empty()) return alone;
@@ -55,7 +55,7 @@ TaskTime Pricing::TimeOf(const Key& key, const Movement& movement, size_t group,
   const double a_part = flow.loads.front().load / static_cast<double>(cost.volumes.front().parts);
   std::vector<simulator::Load> loads;
   bool shared = false;
-  for (const auto& [link_class, parts] : classes_.by_traffic[static_cast<size_t>(exchange)]) {
+  for (const auto& [link_class, parts] : classes_->by_traffic[static_cast<size_t>(exchange)]) {
     const simulator::ResourceId resource = resources_[static_cast<size_t>(link_class)];
     if (!resource.valid()) continue;
     double load = a_part * static_cast<double>(parts);
@@ -63,7 +63,7 @@ TaskTime Pricing::TimeOf(const Key& key, const Movement& movement, size_t group,
     const double most =
         static_cast<double>(program.resource(resource).capacity.bytes_per_second()) /
         static_cast<double>(flow.rate.bytes_per_second());
-    if (classes_.classes[static_cast<size_t>(link_class)].shared) {
+    if (classes_->classes[static_cast<size_t>(link_class)].shared) {
       const bool waits = !in_step.empty() && in_step[static_cast<size_t>(link_class)] != 0;
       if (waits) load = std::max(load, std::min(load * movement.load_in_step, most));
       shared = true;

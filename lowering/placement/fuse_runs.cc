@@ -1,21 +1,20 @@
 #include "lowering/placement/fuse_runs.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/str_cat.h"
+#include "lowering/blocks/task_name.h"
+#include "lowering/placement/memory_profile.h"
 #include "support/check.h"
 
 namespace orrery::lowering {
 namespace fuse_runs_cc {
 namespace {
 
-using simulator::MemoryMoment;
 using Origins = absl::flat_hash_set<ir::ValueId>;
 
 ir::ValueId InputOf(const TaskTemplate& task_template, const TemplateDependency& on) {
@@ -51,6 +50,28 @@ void FindWanted(const TaskTemplate& task_template, const TaskTemplate* backward,
     if (send.has_maker && send.made_by.external) wanted.insert(send.origin);
   }
 }
+
+// The kinds and sources of a run's kernels, by the time that each takes.
+class Shares {
+ public:
+  void Add(Duration duration, const simulator::TaskLabel& of) {
+    const double one = duration.seconds();
+    for (size_t k = 0; k < of.kernels.size(); ++k) kernels_[k] += one * of.kernels[k];
+    for (size_t k = 0; k < of.sources.size(); ++k) sources_[k] += one * of.sources[k];
+    all_ += one;
+  }
+  // Where they take no time, those of the first are left.
+  void Give(simulator::TaskLabel& label) const {
+    if (all_ <= 0) return;
+    for (size_t k = 0; k < kernels_.size(); ++k) label.kernels[k] = kernels_[k] / all_;
+    for (size_t k = 0; k < sources_.size(); ++k) label.sources[k] = sources_[k] / all_;
+  }
+
+ private:
+  simulator::KernelShares kernels_ = {};
+  SourceShares sources_ = {};
+  double all_ = 0;
+};
 
 class RunFusing {
  public:
@@ -154,38 +175,23 @@ class RunFusing {
     if (end - begin > 1) {
       simulator::TaskLabel label = program_.label(run.label);
       const simulator::TaskLabel last = program_.label(template_.tasks[end - 1].label);
-      const std::string name = absl::StrCat(label.name, " … ", last.name);
-      label.kernels = SharesOf(begin, end, &simulator::TaskLabel::kernels);
-      label.sources = SharesOf(begin, end, &simulator::TaskLabel::sources);
+      const std::string name = NameOfRow(label.name, last.name);
+      label.name = name;
+      Shares shares;
+      shares.Add(template_.tasks[begin].duration, label);
       for (size_t t = begin + 1; t < end; ++t) {
-        run.duration = SaturatedSum(run.duration, template_.tasks[t].duration);
-        const simulator::TaskLabel part = program_.label(template_.tasks[t].label);
+        const TemplateTask& task = template_.tasks[t];
+        run.duration = SaturatedSum(run.duration, task.duration);
+        const simulator::TaskLabel part = program_.label(task.label);
         label.flops += part.flops;
         label.bytes += part.bytes;
+        shares.Add(task.duration, part);
       }
-      label.name = name;
+      shares.Give(label);
       run.label = program_.AddLabel(label);
       run.last_op = template_.tasks[end - 1].last_op;
     }
     tasks_.push_back(run);
-  }
-
-  // By the time that each kernel takes.
-  template <typename Shares>
-  Shares SharesOf(size_t begin, size_t end, Shares simulator::TaskLabel::*field) const {
-    Shares seconds = {};
-    double all = 0;
-    for (size_t t = begin; t < end; ++t) {
-      const double one = template_.tasks[t].duration.seconds();
-      const Shares of = program_.label(template_.tasks[t].label).*field;
-      for (size_t k = 0; k < of.size(); ++k) seconds[k] += one * of[k];
-      all += one;
-    }
-    Shares shares = program_.label(template_.tasks[begin].label).*field;
-    for (size_t k = 0; k < shares.size() && all > 0; ++k) {
-      shares[k] = seconds[k] / all;
-    }
-    return shares;
   }
 
   // A run has from its start what it needs at its own peak, and at its finish what it leaves.
@@ -207,50 +213,11 @@ class RunFusing {
           memory.push_back(event);
         }
       } else {
-        AddProfile(events, run, memory);
+        AddMemoryProfile(events, run, memory);
       }
     }
     ORRERY_CHECK(next == template_.memory.size()) << "memory events are not in the order of tasks";
     template_.memory = std::move(memory);
-  }
-
-  using ByKind = std::array<int64_t, simulator::kAllMemoryKindCount>;
-
-  static void AddProfile(std::span<const TemplateMemory> events, int32_t run,
-                         std::vector<TemplateMemory>& memory) {
-    ByKind now = {}, peak = {};
-    int64_t total = 0, most = 0;
-    for (const TemplateMemory& event : events) {
-      if (event.growth != MemoryGrowth::kNone) {
-        memory.push_back(event);
-        memory.back().task = run;
-        continue;
-      }
-      now[static_cast<size_t>(event.kind)] += event.bytes;
-      total += event.bytes;
-      if (total > most) {
-        most = total;
-        peak = now;
-      }
-    }
-    ByKind rest = now;
-    for (size_t kind = 0; kind < rest.size(); ++kind) rest[kind] -= peak[kind];
-    AddChange(peak, MemoryMoment::kStart, run, memory);
-    AddChange(rest, MemoryMoment::kFinish, run, memory);
-  }
-
-  // What is given back first, so that no moment between has more than there is.
-  static void AddChange(const ByKind& change, MemoryMoment moment, int32_t run,
-                        std::vector<TemplateMemory>& memory) {
-    for (const bool taken : {false, true}) {
-      for (size_t kind = 0; kind < change.size(); ++kind) {
-        if (change[kind] == 0 || (change[kind] > 0) != taken) continue;
-        memory.push_back({.task = run,
-                          .kind = static_cast<simulator::MemoryKind>(kind),
-                          .moment = moment,
-                          .bytes = change[kind]});
-      }
-    }
   }
 
   PricedTemplate& priced_;

@@ -14,17 +14,19 @@ namespace {
 
 constexpr TaskId kNobody;
 
-// Who made a value: in this microbatch, or, for the update at the end of the step, in the update or
-// in the last microbatch that ran.
-const Makers::Tasks* FindMade(const Stage& stage, ir::ValueId origin, int32_t microbatch) {
-  const Makers::Tasks* made = stage.makers.Find(origin, microbatch);
-  if (made != nullptr || microbatch != Instantiator::kUpdate) return made;
-  made = stage.makers.Find(origin, stage.last_microbatch);
-  return made != nullptr ? made : stage.makers.Find(origin, stage.last_gradient);
-}
-
 }  // namespace
 }  // namespace instantiator_cc
+
+// Who made a value: in this microbatch, or, for the update at the end of the step, in the update or
+// in the last microbatch that ran.
+const Makers::Tasks* Instantiator::FindMade(int32_t stage, ir::ValueId origin,
+                                            int32_t microbatch) const {
+  const StageProgress& progress = progress_[static_cast<size_t>(stage)];
+  const Makers::Tasks* made = progress.makers.Find(origin, microbatch);
+  if (made != nullptr || microbatch != kUpdate) return made;
+  made = progress.makers.Find(origin, progress.last_microbatch);
+  return made != nullptr ? made : progress.makers.Find(origin, progress.last_gradient);
+}
 
 void Instantiator::BeginUpdate(const Item& item) {
   Instance& instance = begun_[static_cast<size_t>(item.stage)];
@@ -77,7 +79,7 @@ void Instantiator::Begin(const Item& item, Instance& instance) {
     if (IsKernel(task)) instance.total += task.duration;
   }
   FindInputs(instance);
-  if (item.microbatch != kUpdate) StageOf(item).last_microbatch = item.microbatch;
+  if (item.microbatch != kUpdate) progress(item.stage).last_microbatch = item.microbatch;
 }
 
 void Instantiator::InstantiateRun(Instance& instance) {
@@ -116,12 +118,12 @@ void Instantiator::End(Instance& instance) {
 // What other templates will wait for: outputs, and what is sent from here.
 void Instantiator::RememberMakers(Instance& instance) {
   const TaskTemplate& task_template = instance.item.priced->task_template;
-  Stage& stage = StageOf(instance.item);
-  const size_t actors = stage.actors.size();
+  const size_t actors = ActorCount(instance.item);
+  Makers& makers = progress(instance.item.stage).makers;
   const auto remember = [&](ir::ValueId origin, const std::vector<TaskId>& tasks, int32_t index) {
     Makers::Tasks made(actors);
     for (size_t a = 0; a < actors; ++a) made[a] = tasks[static_cast<size_t>(index) * actors + a];
-    stage.makers.Remember(origin, instance.item.microbatch, std::move(made));
+    makers.Remember(origin, instance.item.microbatch, std::move(made));
   };
   for (const TemplateValue& output : task_template.outputs) {
     if (output.task >= 0) remember(output.origin, instance.task_of, output.task);
@@ -143,9 +145,9 @@ void Instantiator::FindInputs(Instance& instance) {
   if (!remembers_) return;
   for (size_t i = 0; i < task_template.inputs.size(); ++i) {
     const Makers::Tasks* made =
-        instantiator_cc::FindMade(stage, task_template.inputs[i].origin, instance.item.microbatch);
+        FindMade(instance.item.stage, task_template.inputs[i].origin, instance.item.microbatch);
     if (made == nullptr && after_gathers) {
-      made = stage.makers.Find(task_template.inputs[i].origin, kUpdate);
+      made = progress(instance.item.stage).makers.Find(task_template.inputs[i].origin, kUpdate);
     }
     if (made == nullptr) continue;
     for (size_t a = 0; a < actors; ++a) instance.inputs[i * actors + a] = (*made)[a];
@@ -201,7 +203,7 @@ void Instantiator::InstantiateCollective(Instance& instance, size_t t) {
       FindAfter(instance, task, actor);
       streams_.push_back(stage.actors[actor].streams[static_cast<size_t>(task.stream)]);
     }
-    const TaskTime time = pricing_.Collective(instance.item.stage, RequestOf(task), g);
+    const TaskTime time = pricing_.TimeOf(task.movement, g);
     const TaskId id = program_.AddRendezvous(streams_,
                                              {.duration = time.duration,
                                               .flow = time.flow,
@@ -231,14 +233,13 @@ void Instantiator::AddMemory(Instance& instance) {
 
 void Instantiator::InstantiateSend(const Item& item, size_t send) {
   const TemplateSend& row = item.priced->task_template.sends[send];
-  const Makers::Tasks* made = instantiator_cc::FindMade(StageOf(item), row.origin, item.microbatch);
-  if (geometry_.position_of(item.stage) == geometry_.position_of(row.to)) {
+  const Makers::Tasks* made = FindMade(item.stage, row.origin, item.microbatch);
+  if (!geometry_.Travels(item.stage, row.to)) {
     return HandOver(item, row, made);
   }
   Makers::Tasks tasks = Transfer(item, send, made);
   if (!remembers_) return;
-  stages_[static_cast<size_t>(row.to)].makers.Remember(row.origin, item.microbatch,
-                                                       std::move(tasks));
+  progress(row.to).makers.Remember(row.origin, item.microbatch, std::move(tasks));
 }
 
 // Both stages are on one rank. What the first one keeps is there twice: as far as memory goes, the
@@ -255,7 +256,7 @@ void Instantiator::HandOver(const Item& item, const TemplateSend& send, const Ma
                              .bytes = send.bytes.count()});
   }
   if (made == nullptr) return;
-  stages_[static_cast<size_t>(send.to)].makers.Remember(send.origin, item.microbatch, *made);
+  progress(send.to).makers.Remember(send.origin, item.microbatch, *made);
 }
 
 Makers::Tasks Instantiator::Transfer(const Item& item, size_t send, const Makers::Tasks* made) {
@@ -270,8 +271,7 @@ Makers::Tasks Instantiator::Transfer(const Item& item, size_t send, const Makers
   for (size_t a = 0; a < from.actors.size(); ++a) {
     after_.clear();
     if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
-    const TaskTime time =
-        fold_ ? item.priced->sends[send] : pricing_.Send(item.stage, RequestOf(row), a);
+    const TaskTime time = fold_ ? item.priced->sends[send] : pricing_.TimeOf(row.movement, a);
     const StreamKind sending = waits  ? StreamKind::kCompute
                                : next ? StreamKind::kSendNext
                                       : StreamKind::kSendPrevious;

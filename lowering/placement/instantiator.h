@@ -32,7 +32,7 @@ class Instantiator {
 
   /// All must outlive this.
   Instantiator(const LoweringOptions& options, const Geometry& geometry, Pricing& pricing,
-               bool fold, std::vector<Stage>& stages, simulator::Program& program)
+               bool fold, const std::vector<Stage>& stages, simulator::Program& program)
       : options_(options),
         geometry_(geometry),
         pricing_(pricing),
@@ -40,11 +40,13 @@ class Instantiator {
         remembers_(!options.blocking || geometry.stages() > geometry.positions()),
         stages_(stages),
         program_(program),
+        progress_(stages.size()),
         begun_(stages.size()),
         releases_(program.rank_count()),
         last_kernels_(program.rank_count()) {}
 
-  bool folded() const { return fold_; }
+  /// How far a stage is.
+  StageProgress& progress(int32_t stage) { return progress_[static_cast<size_t>(stage)]; }
   /// Runs one template on every actor of its stage: op by op, so that the members of a collective
   /// meet.
   void Instantiate(const Item& item);
@@ -68,8 +70,9 @@ class Instantiator {
     Duration done, total;                    // of its kernels
   };
 
-  Stage& StageOf(const Item& item) { return stages_[static_cast<size_t>(item.stage)]; }
-  size_t ActorCount(const Item& item) { return StageOf(item).actors.size(); }
+  const Stage& StageOf(const Item& item) const { return stages_[static_cast<size_t>(item.stage)]; }
+  const Makers::Tasks* FindMade(int32_t stage, ir::ValueId origin, int32_t microbatch) const;
+  size_t ActorCount(const Item& item) const { return StageOf(item).actors.size(); }
   void Begin(const Item& item, Instance& instance);
   void InstantiateNext(Instance& instance);
   void InstantiateRun(Instance& instance);
@@ -91,8 +94,9 @@ class Instantiator {
   Pricing& pricing_;
   const bool fold_;
   const bool remembers_;  // who made what; a rank that does one thing at a time need not ask
-  std::vector<Stage>& stages_;
+  const std::vector<Stage>& stages_;
   simulator::Program& program_;
+  std::vector<StageProgress> progress_;  // by stage
   std::array<Instance, 2> instances_;
   std::vector<Instance> begun_;  // updates, by stage
   // Of the last template of each rank that gathers weights: after which tasks it has dropped them.

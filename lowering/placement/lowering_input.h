@@ -14,7 +14,10 @@
 
 namespace orrery::lowering {
 
-/// What is simulated of a step, in how much detail, and what it may use.
+class ExchangeStore;
+
+/// What is simulated of a step, in how much detail, and what it may use. It has so many fields:
+/// each is a choice of its own.
 struct LoweringOptions {
   bool blocking = false;  // communication on the compute stream: no overlap
   /// Simulate one rank a stage where all are alike; or where there would be more tasks than
@@ -38,6 +41,11 @@ struct LoweringOptions {
   /// Kernels that follow each other at once whatever happens are one task (FuseRuns). Not read when
   /// `blocking`.
   bool fuse_runs = false;
+  /// Likewise runs and the collectives between them, whose times follow from the first kernel's
+  /// (FuseStretches). Only beside `fuse_runs`, and not read when `blocking`.
+  bool fuse_stretches = false;
+  /// Whether tasks have names. Figures are the same without.
+  bool names = true;
   /// Of collectives, where they can serve a group: elsewhere, and where none is named, the fastest.
   /// Not read by cost models that know no links.
   cost_models::CollectiveChoice algorithms = {};
@@ -60,8 +68,13 @@ struct LoweringInput {
   LoweringOptions options = {};
   /// Batches to run one after the other; more than one only for asynchronous schedules.
   int32_t rounds = 1;
+  /// Of the step's microbatches so many are run, as if there were no more; 0: all. What ranks hold
+  /// the whole time, and whether they are folded, is as with all.
+  int64_t first_microbatches = 0;
   /// Where given, gets the steps of the schedule in the order in which they are lowered.
   std::vector<LoweredStep>* lowered = nullptr;
+  /// Where given, of the topology of `cluster`: has what steps lowered before exchange, too.
+  ExchangeStore* exchanges = nullptr;
 };
 
 }  // namespace orrery::lowering

@@ -41,7 +41,6 @@ struct PricedTemplate {
 struct PhaseTemplates {
   PricedTemplate first, later;
   PricedTemplate last;  // `later` before an update, where FuseRuns tells them apart; else empty
-  int32_t microbatches = 0;  // instantiated so far
   /// Instead of all of these, where microbatches are slices of the sequence: one each.
   std::vector<PricedTemplate> slices = {};
 
@@ -53,16 +52,12 @@ struct PhaseTemplates {
   }
 };
 
-/// One stage while its templates are being instantiated.
+/// One stage as it is instantiated: what ranks it has, and what they run. No instance changes it.
 struct Stage {
   std::vector<Actor> actors;
   PhaseTemplates forward, backward, weights;  // weights: empty where backward is not split
   PricedTemplate update;
   PricedTemplate gathers;  // of the update before, where it gathers beside forward (TakeGathers)
-  int32_t last_microbatch = 0;  // that was instantiated
-  int32_t last_gradient = 0;    // whose gradient of the input was instantiated
-  int32_t last_backward = -1;   // whose backward was instantiated; -1: none yet
-  Makers makers;
 
   /// Of which those of slices come last.
   template <typename Template>
@@ -88,6 +83,15 @@ struct Stage {
     }
     return all;
   }
+};
+
+/// What of a stage has been instantiated so far.
+struct StageProgress {
+  int32_t forwards = 0, backwards = 0, weights = 0;  // instances of each phase
+  int32_t last_microbatch = 0;
+  int32_t last_gradient = 0;   // whose gradient of the input was instantiated
+  int32_t last_backward = -1;  // whose backward was instantiated; -1: none yet
+  Makers makers = {};
 };
 
 /// How often templates are instantiated.

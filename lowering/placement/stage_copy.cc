@@ -162,7 +162,7 @@ class StageRenamer {
     const auto [known, is_new] = labels_.emplace(label, simulator::LabelId());
     if (is_new) {
       simulator::TaskLabel text = program_.label(label);
-      text.name = NameOf(text.name, named);
+      if (!text.name.empty()) text.name = NameOf(text.name, named);
       text.stage = pair_.other;
       known->second = program_.AddLabel(text);
     }

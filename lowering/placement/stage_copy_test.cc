@@ -160,10 +160,10 @@ TEST(StageCopier, MakesWhatIsLoweredByItself) {
     step.TellApart();
     const simulator::Program made = step.Lowered();
     EXPECT_TRUE(WithLabels(copied) == WithLabels(made)) << ToString(test.plan);
-    // Only what is made by itself has had labels for kernels that are part of a run.
-    copies += copied.label_count() < made.label_count() ? 1 : 0;
+    // Only the numbers of labels tell: those of what is made by itself are in the order of the ops.
+    copies += simulator::Print(copied) != simulator::Print(made) ? 1 : 0;
   }
-  EXPECT_GE(copies, 16) << "of those that fuse runs";
+  EXPECT_GE(copies, 16);
 }
 
 // Stages on other devices take other times.

@@ -8,7 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "search/setting_test_util.h"
+#include "search/evaluate.h"
+#include "search/settings/setting_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 
 namespace orrery::search {

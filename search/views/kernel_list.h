@@ -7,8 +7,8 @@
 
 #include "cost_models/op_kernels.h"
 #include "ir/type.h"
-#include "search/run.h"
-#include "search/setting.h"
+#include "search/runs/run.h"
+#include "search/settings/setting.h"
 #include "support/units.h"
 
 // The kernels of a step, those that are alike as one: what a device is busy with.

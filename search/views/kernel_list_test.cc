@@ -7,7 +7,7 @@
 
 #include "search/details.h"
 #include "search/evaluate.h"
-#include "search/setting_test_util.h"
+#include "search/settings/setting_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 
 namespace orrery::search {

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "search/steady_state.h"
+#include "search/runs/steady_state.h"
 #include "support/check.h"
 #include "transforms/schedules/text.h"
 

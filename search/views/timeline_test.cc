@@ -10,7 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "search/setting_test_util.h"
+#include "search/evaluate.h"
+#include "search/settings/setting_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 
 namespace orrery::search {

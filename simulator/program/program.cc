@@ -207,6 +207,33 @@ LabelId Program::AddLabel(const TaskLabel& label) {
                             .sources = label.sources});
 }
 
+LabelId Program::AddStretch(const TaskLabel& label, std::span<const StretchPart> parts) {
+  const LabelId id = AddLabel(label);
+  labels_[id].part_begin = static_cast<uint32_t>(stretch_parts_.size());
+  labels_[id].part_count = static_cast<uint32_t>(parts.size());
+  stretch_parts_.insert(stretch_parts_.end(), parts.begin(), parts.end());
+  return id;
+}
+
+IdTable<LabelId, LabelId> Program::KeepLabels(const IdTable<LabelId, char>& kept) {
+  ORRERY_CHECK(kept.size() == label_count() && task_count() == 0) << "labels are in use";
+  IdTable<LabelId, LabelId> ids(label_count());
+  IdTable<LabelId, LabelRow> rows;
+  NameList names;
+  names.KeepTextOf(label_names_);
+  for (int32_t i = 0; i < label_count(); ++i) {
+    const LabelId old(i);
+    if (kept[old] == 0) continue;
+    ids[old] = rows.push_back(labels_[old]);
+    names.push_back({});
+    names.SetKept(names.size() - 1, label_names_[static_cast<size_t>(i)]);
+  }
+  for (StretchPart& part : stretch_parts_) part.label = ids[part.label];
+  labels_ = std::move(rows);
+  label_names_ = std::move(names);
+  return ids;
+}
+
 int32_t Program::Intern(absl::string_view name) {
   const auto count = static_cast<int32_t>(communication_names_.size());
   for (int32_t i = 0; i < count; ++i) {

@@ -126,6 +126,16 @@ struct TaskLabel {
   SourceShares sources = {};
 };
 
+/// Communication of one kind on one level within a stretch: a task on the compute stream of a rank
+/// that is kernels and collectives between them, at fixed times after its start.
+struct StretchPart {
+  LabelId label = {};     // of such a collective
+  Bytes bytes = {};       // of all of them, a rank
+  Bytes reduced = {};     // likewise, of all groups that each stands for
+  Duration total = {};    // sum of their durations
+  Duration exposed = {};  // when no kernel of the stretch runs: each moment in one part
+};
+
 /// What flows share: a link in one direction, or several links that all flows load alike.
 struct Resource {
   std::string name = {};  // "device3 -> switch0 (port)"
@@ -191,6 +201,12 @@ class Program {
   StreamId AddStream(RankClassId rank, StreamKind kind);
   /// Adds a label, equal to another or not; its texts are copied.
   LabelId AddLabel(const TaskLabel& label);
+  /// Adds the label of a stretch: of a kernel in all but the communication that is inside.
+  LabelId AddStretch(const TaskLabel& label, std::span<const StretchPart> parts);
+  /// The communication inside of tasks of that label; good until the next stretch is added.
+  std::span<const StretchPart> parts_of(LabelId label) const {
+    return std::span(stretch_parts_).subspan(labels_[label].part_begin, labels_[label].part_count);
+  }
   /// How many collectives a task of that label stands for.
   void SetCollectives(LabelId label, int32_t count) { labels_[label].collectives = count; }
   /// The level of the network that bounds tasks of that label; a copy is kept.
@@ -209,6 +225,10 @@ class Program {
   void AddResident(RankClassId rank, MemoryKind kind, Bytes size);
   /// Events of one rank must be added in the order of its tasks.
   void AddMemoryEvent(const MemoryEvent& event) { memory_events_.push_back(event); }
+  /// Drops labels that nobody will use, where `kept` is 0, before a task is added; returns the new
+  /// ids of the others, in their order, by the old ones. A stretch that is kept names labels that
+  /// are.
+  IdTable<LabelId, LabelId> KeepLabels(const IdTable<LabelId, char>& kept);
   /// Makes room for that many tasks, to save reallocation.
   void Reserve(int32_t tasks);
   /// Likewise for that many labels in all.
@@ -314,6 +334,8 @@ class Program {
     int32_t level;          // the same
     KernelShares kernels;
     SourceShares sources;
+    uint32_t part_begin = 0;  // in stretch_parts_
+    uint32_t part_count = 0;
   };
   // A flow, with its row in the pool of loads.
   struct FlowRow {
@@ -333,6 +355,7 @@ class Program {
   IdTable<LabelId, LabelRow> labels_;
   NameList label_names_;
   NameList communication_names_;  // a handful: kinds and levels of all labels
+  std::vector<StretchPart> stretch_parts_;
   IdTable<ResourceId, Resource> resources_;
   IdTable<FlowId, FlowRow> flows_;
   std::vector<Load> load_pool_;

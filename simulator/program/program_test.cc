@@ -57,6 +57,28 @@ TEST(Program, KeepsWhatIsAdded) {
   EXPECT_TRUE(program.Verify().ok()) << program.Verify();
 }
 
+TEST(Program, DropsLabelsThatNobodyUses) {
+  Program program;
+  const LabelId kernel = program.AddLabel({.name = "MatMul y0"});
+  const LabelId sum = program.AddLabel({.name = "AllReduce y0", .communication = "all-reduce hp"});
+  const std::array parts = {StretchPart{.label = sum, .bytes = Bytes(8)}};
+  const LabelId dropped = program.AddStretch({.name = "dropped"}, parts);
+  const LabelId stretch = program.AddStretch({.name = "MatMul y0 … Add z"}, parts);
+  IdTable<LabelId, char> kept(program.label_count(), 0);
+  kept[sum] = kept[stretch] = 1;
+  const IdTable<LabelId, LabelId> ids = program.KeepLabels(kept);
+  EXPECT_EQ(program.label_count(), 2);
+  EXPECT_FALSE(ids[kernel].valid());
+  EXPECT_FALSE(ids[dropped].valid());
+  EXPECT_EQ(ids[sum], LabelId(0));
+  EXPECT_EQ(program.label(ids[sum]).name, "AllReduce y0");
+  EXPECT_EQ(program.label(ids[sum]).communication, "all-reduce hp");
+  EXPECT_EQ(program.label(ids[stretch]).name, "MatMul y0 … Add z");
+  ASSERT_EQ(program.parts_of(ids[stretch]).size(), 1u);
+  EXPECT_EQ(program.parts_of(ids[stretch])[0].label, ids[sum]);
+  EXPECT_EQ(program.parts_of(ids[stretch])[0].bytes, Bytes(8));
+}
+
 TEST(Program, TasksBeforeAndAfterTheFirstFlowHaveNone) {
   TwoRanks two;
   const TaskId before = two.Add(two.left, 1);

@@ -197,7 +197,7 @@ IdTable<RankClassId, Activity> ActivityOfRanks(const Program& program, const Tra
     const bool computes = activity_cc::Computes(program, stream, sums[stream]);
     if (!computes && sums[stream].communicating_tasks == 0) continue;
     const RankClassId rank = program.stream(stream).rank;
-    ++active_streams[rank];
+    active_streams[rank] += sums[stream].has_parts ? 2 : 1;
     const Duration computing = computes ? sums[stream].computing : Duration(0);
     activities[rank].computing += computing;
     activities[rank].active += computing + sums[stream].communicating;
@@ -210,6 +210,10 @@ IdTable<RankClassId, Activity> ActivityOfRanks(const Program& program, const Tra
   }
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     if (active_streams[RankClassId(i)] <= 1) shares.Expose(RankClassId(i));
+  }
+  // A task with communication inside is one interval until here.
+  for (int32_t i = 0; i < program.stream_count(); ++i) {
+    activities[program.stream(StreamId(i)).rank].computing -= sums[StreamId(i)].exposed_inside;
   }
   return activities;
 }

@@ -17,7 +17,9 @@ struct StreamSums {
   Duration communicating;
   uint32_t computing_tasks = 0;
   uint32_t communicating_tasks = 0;
-  Time finish;  // of the last task
+  Time finish;              // of the last task
+  bool has_parts = false;   // some of its tasks have communication inside (StretchPart)
+  Duration exposed_inside;  // of that, when their kernels do not run
 };
 
 /// How long a rank was at work, each moment counted once however many streams run in it.

@@ -82,6 +82,16 @@ void CommunicationShares::Subtract(const CommunicationShares& shorter) {
   for (size_t i = 0; i < shares_.size(); ++i) shares_[i] -= shorter.shares_[i];
 }
 
+void CommunicationShares::Extend(const CommunicationShares& longer, int64_t times) {
+  ORRERY_CHECK(shares_.size() == longer.shares_.size()) << "the shares are of another program";
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    const CommunicationShare &from = shares_[i], &to = longer.shares_[i];
+    shares_[i] = {.bytes = from.bytes + Bytes((to.bytes - from.bytes).count() * times),
+                  .total = from.total + (to.total - from.total) * times,
+                  .exposed = from.exposed + (to.exposed - from.exposed) * times};
+  }
+}
+
 void CommunicationShares::Divide(int64_t steps) {
   for (CommunicationShare& share : shares_) {
     share = {.bytes = Bytes(share.bytes.count() / steps),

@@ -57,6 +57,8 @@ class CommunicationShares {
   void Expose(RankClassId rank);
   /// Takes away those of a shorter run of the same step.
   void Subtract(const CommunicationShares& shorter);
+  /// Adds so many times what `longer`, of a longer run of the same step, has more.
+  void Extend(const CommunicationShares& longer, int64_t times);
   /// Makes them those of one of `steps` equal steps, rounded down.
   void Divide(int64_t steps);
   /// Means over the ranks of `program`, in the order of their first labels; without those that

@@ -73,38 +73,47 @@ void SortRuns(std::span<TimedEvent> events, int most_runs = kMostRuns) {
   }
 }
 
-// The events of all ranks, one rank after the other, each in time order. The order of the program
-// decides ties: both sorts are stable.
-struct EventRows {
-  std::vector<uint32_t> begin;  // rank r goes from begin[r] to begin[r + 1]
-  std::vector<TimedEvent> events;
-
-  std::span<const TimedEvent> of(int32_t rank) const {
-    const size_t row = static_cast<size_t>(rank);
-    return std::span(events).subspan(begin[row], begin[row + 1] - begin[row]);
+// The events of one rank after another, each in time order. The order of the program decides ties:
+// both sorts are stable. Of all ranks there are only places: a program may have millions of events.
+class EventsOfRanks {
+ public:
+  EventsOfRanks(const Program& program, const Trace& trace)
+      : program_(program),
+        trace_(trace),
+        begin_(static_cast<size_t>(program.rank_count()) + 2),
+        places_(program.memory_events().size()) {
+    const auto row_of = [](const MemoryEvent& event) {
+      return static_cast<size_t>(event.rank.index());
+    };
+    // Counted two places on: filling row r moves begin[r + 1] from where it starts to where it
+    // ends.
+    for (const MemoryEvent& event : program.memory_events()) ++begin_[row_of(event) + 2];
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    uint32_t place = 0;
+    for (const MemoryEvent& event : program.memory_events()) {
+      places_[begin_[row_of(event) + 1]++] = place++;
+    }
   }
+
+  // Good until the next rank's.
+  std::span<const TimedEvent> Of(RankClassId rank) {
+    const auto row = static_cast<size_t>(rank.index());
+    events_.clear();
+    for (size_t at = begin_[row]; at < begin_[row + 1]; ++at) {
+      const MemoryEvent& event = program_.memory_events()[places_[at]];
+      events_.push_back({TimeOf(event, trace_), Bytes(event.bytes), event.task, event.kind});
+    }
+    SortRuns(events_);
+    return events_;
+  }
+
+ private:
+  const Program& program_;
+  const Trace& trace_;
+  std::vector<uint32_t> begin_;   // in places_: rank r goes from begin_[r] to begin_[r + 1]
+  std::vector<uint32_t> places_;  // among the events of the program
+  std::vector<TimedEvent> events_;
 };
-
-EventRows SortByRankAndTime(const Program& program, const Trace& trace) {
-  EventRows rows{.begin = std::vector<uint32_t>(static_cast<size_t>(program.rank_count()) + 2),
-                 .events = std::vector<TimedEvent>(program.memory_events().size())};
-  const auto row_of = [](const MemoryEvent& event) {
-    return static_cast<size_t>(event.rank.index());
-  };
-  // Counted two places on: filling row r moves begin[r + 1] from where it starts to where it ends.
-  for (const MemoryEvent& event : program.memory_events()) ++rows.begin[row_of(event) + 2];
-  std::partial_sum(rows.begin.begin(), rows.begin.end(), rows.begin.begin());
-  for (const MemoryEvent& event : program.memory_events()) {
-    rows.events[rows.begin[row_of(event) + 1]++] = {TimeOf(event, trace), Bytes(event.bytes),
-                                                    event.task, event.kind};
-  }
-  rows.begin.pop_back();
-  for (size_t rank = 0; rank + 1 < rows.begin.size(); ++rank) {
-    SortRuns(
-        std::span(rows.events).subspan(rows.begin[rank], rows.begin[rank + 1] - rows.begin[rank]));
-  }
-  return rows;
-}
 
 MemoryUse PeakOf(std::span<const TimedEvent> events, MemoryUse use) {
   MemoryUse peak = use;
@@ -148,9 +157,10 @@ IdTable<RankClassId, MemoryUse> PeakMemory(const Program& program, const Trace& 
   const IdTable<RankClassId, MemoryUse> residents = memory_cc::Residents(program);
   IdTable<RankClassId, MemoryUse> peaks = residents;
   if (memory_cc::PeaksInOrder(program, trace, peaks)) return peaks;
-  const memory_cc::EventRows rows = memory_cc::SortByRankAndTime(program, trace);
+  memory_cc::EventsOfRanks events(program, trace);
   for (int32_t rank = 0; rank < program.rank_count(); ++rank) {
-    peaks[RankClassId(rank)] = memory_cc::PeakOf(rows.of(rank), residents[RankClassId(rank)]);
+    const RankClassId id(rank);
+    peaks[id] = memory_cc::PeakOf(events.Of(id), residents[id]);
   }
   return peaks;
 }
@@ -159,12 +169,12 @@ IdTable<RankClassId, std::vector<MemoryUse>> MemoryTimeline(const Program& progr
                                                             const Trace& trace) {
   ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
       << "the trace is of another program";
-  const memory_cc::EventRows rows = memory_cc::SortByRankAndTime(program, trace);
+  memory_cc::EventsOfRanks events(program, trace);
   IdTable<RankClassId, std::vector<MemoryUse>> timelines(program.rank_count());
   for (int32_t rank = 0; rank < program.rank_count(); ++rank) {
     std::vector<MemoryUse>& timeline = timelines[RankClassId(rank)];
     timeline.push_back(memory_cc::Resident(program, RankClassId(rank)));
-    for (const memory_cc::TimedEvent& event : rows.of(rank)) {
+    for (const memory_cc::TimedEvent& event : events.Of(RankClassId(rank))) {
       timeline.push_back(timeline.back());
       memory_cc::Apply(event, timeline.back());
     }

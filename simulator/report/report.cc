@@ -20,15 +20,16 @@ struct LabelFacts {
   int64_t bytes_sent = 0;
   int64_t halves_reduced = 0;  // of bytes
   Bytes bytes;
-  int32_t column = -1;  // of the shares of communication; -1: it computes
+  int32_t column = -1;     // of the shares of communication; -1: it computes
+  bool has_parts = false;  // communication inside (StretchPart)
 };
 
 // An all-reduce is a reduce-scatter and then an all-gather, so each of these counts half.
-int64_t HalvesReduced(const TaskLabel& label) {
+int64_t HalvesReduced(const TaskLabel& label, Bytes of_all) {
   if (label.kind != TaskKind::kCollective) return 0;
   const bool half = absl::StartsWith(label.communication, "all-gather") ||
                     absl::StartsWith(label.communication, "reduce-scatter");
-  return label.bytes.count() * label.collectives * (half ? 1 : 2);
+  return of_all.count() * (half ? 1 : 2);
 }
 
 std::vector<LabelFacts> FactsOfLabels(const Program& program, const CommunicationShares& shares) {
@@ -39,9 +40,10 @@ std::vector<LabelFacts> FactsOfLabels(const Program& program, const Communicatio
     const int64_t bytes = label.bytes.count();
     facts.push_back({.flops = label.flops.count(),
                      .bytes_sent = label.kind == TaskKind::kSend ? bytes : 0,
-                     .halves_reduced = HalvesReduced(label),
+                     .halves_reduced = HalvesReduced(label, Bytes(bytes * label.collectives)),
                      .bytes = label.bytes,
-                     .column = shares.column_of(LabelId(i))});
+                     .column = shares.column_of(LabelId(i)),
+                     .has_parts = !program.parts_of(LabelId(i)).empty()});
   }
   return facts;
 }
@@ -61,9 +63,23 @@ void AddTask(bool communicates, Time finish, Duration duration, StreamSums& sum)
   sum.finish = std::max(sum.finish, finish);
 }
 
-// The pass over the tasks.
-IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& trace,
-                                         Report& report) {
+// What communicates inside of a task of the label, on a rank.
+void AddParts(const Program& program, LabelId label, RankClassId rank, StreamSums& sum,
+              CommunicationShares& shares, int64_t& halves_reduced) {
+  for (const StretchPart& part : program.parts_of(label)) {
+    shares.at(rank, shares.column_of(part.label)) +=
+        {.bytes = part.bytes, .total = part.total, .exposed = part.exposed};
+    halves_reduced += HalvesReduced(program.label(part.label), part.reduced);
+    sum.communicating += part.total;
+    sum.computing -= part.exposed;
+    sum.exposed_inside += part.exposed;
+    sum.has_parts = true;
+  }
+}
+
+// The pass over the tasks `begin` … `end` - 1.
+IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& trace, size_t begin,
+                                         size_t end, Report& report) {
   const std::vector<LabelFacts> facts = FactsOfLabels(program, report.shares);
   const IdTable<StreamId, int64_t> members = MembersByStream(program);
   IdTable<StreamId, StreamSums> sums(program.stream_count());
@@ -71,13 +87,17 @@ IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& tr
   int64_t halves_reduced = 0;
   double flops = 0;
   const std::span<const LabelId> labels = program.task_labels();
-  for (size_t row = 0; row < labels.size(); ++row) {
+  for (size_t row = begin; row < end; ++row) {
     const LabelFacts& fact = facts[static_cast<size_t>(labels[row].index())];
     const TaskId task(static_cast<int32_t>(row));
     const std::span<const StreamId> streams = program.streams_of(task);
     const Duration duration = trace.finish[row] - trace.start[row];
     for (const StreamId stream : streams) {
       AddTask(fact.column >= 0, trace.finish[row], duration, sums[stream]);
+      if (fact.has_parts) {
+        AddParts(program, labels[row], program.stream(stream).rank, sums[stream], report.shares,
+                 halves_reduced);
+      }
       if (fact.column >= 0) {
         report.shares.at(program.stream(stream).rank, fact.column) +=
             {.bytes = fact.bytes, .total = duration, .exposed = {}};
@@ -126,12 +146,17 @@ void CheckFit(const Program& program, RankClassId id, Report& report) {
 
 void AddMemory(const Program& program, const Trace& trace, Report& report) {
   const IdTable<RankClassId, MemoryUse> peaks = PeakMemory(program, trace);
-  const IdTable<RankClassId, Bytes> of_hosts = PeakHostMemory(program, trace);
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const RankClassId id(i);
     report.ranks[id].memory = peaks[id];
-    report.ranks[id].host_memory = of_hosts[id];
     CheckFit(program, id, report);
+  }
+}
+
+void AddHostMemory(const Program& program, const Trace& trace, Report& report) {
+  const IdTable<RankClassId, Bytes> of_hosts = PeakHostMemory(program, trace);
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    report.ranks[RankClassId(i)].host_memory = of_hosts[RankClassId(i)];
   }
 }
 
@@ -211,20 +236,62 @@ void AddFragmentation(const Program& program, double fragmentation, Report& repo
   }
 }
 
-Report Summarize(const Program& program, const Trace& trace) {
-  ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
-      << "the trace is of another program";
+namespace report_cc {
+namespace {
+
+Report Begin(const Program& program) {
   Report report;
-  report.step_time = trace.makespan;
-  report.simulated_tasks = program.task_count();
   report.ranks.resize(program.rank_count());
   report.shares = CommunicationShares(program);
-  const IdTable<StreamId, StreamSums> sums = report_cc::SumStreams(program, trace, report);
-  report_cc::SumRanks(program, sums, report);
-  report_cc::AddActivity(program, trace, sums, report);
-  report_cc::AddMemory(program, trace, report);
+  return report;
+}
+
+Report SummarizeTrace(const Program& program, const Trace& trace, bool brief) {
+  ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
+      << "the trace is of another program";
+  Report report = Begin(program);
+  report.step_time = trace.makespan;
+  report.simulated_tasks = program.task_count();
+  const IdTable<StreamId, StreamSums> sums =
+      SumStreams(program, trace, 0, trace.finish.size(), report);
+  SumRanks(program, sums, report);
+  if (!brief) AddActivity(program, trace, sums, report);
+  AddMemory(program, trace, report);
+  if (!brief) AddHostMemory(program, trace, report);
   SetRatios(program, report);
   return report;
+}
+
+}  // namespace
+}  // namespace report_cc
+
+Report Summarize(const Program& program, const Trace& trace) {
+  return report_cc::SummarizeTrace(program, trace, /*brief=*/false);
+}
+
+Report SummarizeBriefly(const Program& program, const Trace& trace) {
+  return report_cc::SummarizeTrace(program, trace, /*brief=*/true);
+}
+
+void Repeat(const Program& program, const Trace& trace, const Repetition& repetition,
+            Report& report) {
+  Report once = report_cc::Begin(program);
+  report_cc::SumRanks(
+      program,
+      report_cc::SumStreams(program, trace, static_cast<size_t>(repetition.begin.index()),
+                            static_cast<size_t>(repetition.end.index()), once),
+      once);
+  report.fits = true;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    RankReport& rank = report.ranks[RankClassId(i)];
+    const RankReport& more = once.ranks[RankClassId(i)];
+    report_cc::CheckFit(program, RankClassId(i), report);
+    rank.finish += repetition.time * repetition.times;
+    rank.busy += more.busy * repetition.times;
+    rank.communication += more.communication * repetition.times;
+  }
+  report.step_time += repetition.time * repetition.times;
+  SetRatios(program, report);
 }
 
 std::span<const ReportFigure> AllReportFigures() { return report_cc::kFigures; }

@@ -1,6 +1,7 @@
 #ifndef ORRERY_SIMULATOR_REPORT_REPORT_H_
 #define ORRERY_SIMULATOR_REPORT_REPORT_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,6 +34,11 @@ struct RankReport {
   Bytes host_memory;  // the most that it holds in the memory of its host at a time
   bool fits = true;   // whether that is within the device's capacity
 };
+
+/// The times of a rank: all that grows with a longer step.
+inline constexpr std::array<Duration RankReport::*, 5> kRankTimes = {
+    &RankReport::finish, &RankReport::busy, &RankReport::communication,
+    &RankReport::exposed_communication, &RankReport::idle};
 
 /// The figures of one simulated step.
 /// So many fields: each is a column, or a key of the JSON.
@@ -76,6 +82,22 @@ void AddFragmentation(const Program& program, double fragmentation, Report& repo
 
 /// The report of `trace`, a run of `program`, which must verify.
 Report Summarize(const Program& program, const Trace& trace);
+
+/// The same without what takes a second look at all tasks: exposed communication, idle time, bubble
+/// and memory of hosts are 0.
+Report SummarizeBriefly(const Program& program, const Trace& trace);
+
+/// Tasks that go on in the same way, so many times more than they are in a trace.
+struct Repetition {
+  TaskId begin, end;  // all of `begin` … `end` - 1
+  Duration time;      // that they take each time
+  int64_t times = 0;
+};
+/// Adds to the step time of a brief report, and to what its ranks are busy with, what these take,
+/// and sees again which peaks of memory, which stay, fit. What is sent, reduced and computed, and
+/// communication by kind, stay as well.
+void Repeat(const Program& program, const Trace& trace, const Repetition& repetition,
+            Report& report);
 
 }  // namespace orrery::simulator
 

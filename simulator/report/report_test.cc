@@ -226,6 +226,54 @@ Program Pairs(int32_t copies, bool folded) {
   return program;
 }
 
+TEST(Report, BrieflyIsTheSameWithoutWhatIsBesideEachOther) {
+  for (uint32_t seed = 0; seed < 50; ++seed) {
+    const Program program = RandomProgram({.seed = seed, .one_stream = seed % 4 == 0});
+    const Trace trace = RunLongestPath(program);
+    const Report whole = Summarize(program, trace), brief = SummarizeBriefly(program, trace);
+    EXPECT_EQ(brief.step_time, whole.step_time);
+    EXPECT_EQ(brief.communication_overhead, whole.communication_overhead);
+    EXPECT_EQ(brief.peak_memory, whole.peak_memory);
+    EXPECT_EQ(brief.fits, whole.fits);
+    EXPECT_EQ(brief.simulated_tasks, whole.simulated_tasks);
+    for (int32_t r = 0; r < program.rank_count(); ++r) {
+      const RankReport &a = brief.ranks[RankClassId(r)], &b = whole.ranks[RankClassId(r)];
+      EXPECT_EQ(a.busy, b.busy);
+      EXPECT_EQ(a.communication, b.communication);
+      EXPECT_EQ(a.finish, b.finish);
+      EXPECT_EQ(a.memory, b.memory);
+      EXPECT_EQ(a.idle, Duration(0));
+    }
+  }
+}
+
+// A rank computes and sends by turns.
+TEST(Report, RepeatedTasksAreAsIfTheyWereThere) {
+  const auto turns = [](int count) {
+    std::string text = R"(program
+rank0 "a" members 0-1 stage 0
+stream0 rank0 compute
+label0 "MatMul" compute forward stage 0 flops 10
+label1 "Send" send forward stage 0 bytes 64
+)";
+    for (int turn = 0; turn < count; ++turn) {
+      absl::StrAppend(&text, "task", 2 * turn, " stream0 label0 takes 10 ps\ntask", 2 * turn + 1,
+                      " stream0 label1 takes 4 ps\n");
+    }
+    return Parse(text);
+  };
+  const Program few = turns(3), all = turns(8);
+  const Trace trace = RunLongestPath(few);
+  Report report = SummarizeBriefly(few, trace);
+  Repeat(few, trace, {.begin = TaskId(2), .end = TaskId(4), .time = Duration(14), .times = 5},
+         report);
+  const Report expected = SummarizeBriefly(all, RunLongestPath(all));
+  EXPECT_EQ(report.step_time, expected.step_time);
+  EXPECT_EQ(report.communication_overhead, expected.communication_overhead);
+  EXPECT_EQ(report.ranks[RankClassId(0)].busy, Duration(8 * 14));
+  EXPECT_EQ(report.ranks[RankClassId(0)].communication, Duration(8 * 4));
+}
+
 TEST(Report, FoldingChangesNothing) {
   const Report folded = ReportOf(Pairs(6, true));
   const Report unfolded = ReportOf(Pairs(6, false));

@@ -110,7 +110,7 @@ TEST(GridSearch, PinsMakeCandidatesInfeasible) {
 TEST(GridSearch, ChoosesWhatSavesMemory) {
   const std::string grid =
       "grid_search --model gpt:layers=4,hidden=64,heads=4,seq=64,vocab=512 --batch-size 16 "
-      "--cluster uniform:4@200Gbps --hp 1 --micro-batches 4 ";
+      "--cluster uniform:4@200Gbps --hp 1 --micro-batches 4 --schedule 1f1b ";
   const Finished open = Execute(grid + "--memory-limit 3MB --csv open.csv");
   ASSERT_EQ(open.code, 0) << open.err;
   std::map<std::string, int> rows;  // by stage of ZeRO and policy
@@ -225,7 +225,8 @@ TEST(GridSearch, PrintsAsManyAsAskedFor) {
 
 TEST(GridSearch, ShowsProgressWhenAsked) {
   const Finished finished = Execute(kGrid + "--micro-batches 1 --progress");
-  EXPECT_THAT(finished.err, testing::EndsWith("6/6 candidates\n"));
+  EXPECT_THAT(finished.err, testing::HasSubstr("6/6 candidates (100%), "));
+  EXPECT_THAT(finished.err, testing::EndsWith("\n"));
 }
 
 // DistIR's grid of 52, as a user of the notebook runs it.

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "search/search.h"
-#include "search/space.h"
+#include "search/spaces/space.h"
 #include "tests/distir/play.h"
 #include "transforms/plan/plan_text.h"
 
@@ -24,7 +24,7 @@ search::Setting NotebookSetting() {
 std::vector<ParallelPlan> NotebookPlans() {
   search::Space space(PlanOf({}));
   EXPECT_TRUE(space.List(*transforms::FindAxis("micro-batches"), "distir").ok());
-  return search::Enumerate(space, {.devices = kDevices, .batch_size = 8192}).value();
+  return search::Enumerate(space, {.devices = kDevices, .batch_size = 8192}).value().All();
 }
 
 TEST(DistirGrid, HasThePlansOfTheNotebookInItsOrder) {
@@ -37,7 +37,7 @@ TEST(DistirGrid, HasThePlansOfTheNotebookInItsOrder) {
 }
 
 TEST(DistirGrid, BestIsDataAndHorizontalParallel) {
-  const auto results = search::RunSearch(NotebookSetting(), NotebookPlans(), 2);
+  const auto results = search::RunSearch(NotebookSetting(), NotebookPlans(), {.threads = 2});
   ASSERT_TRUE(results.ok()) << results.status();
   const std::vector<const search::Result*> ranked = search::Ranked(*results);
   ASSERT_EQ(ranked.size(), 52u);

@@ -154,7 +154,7 @@ absl::StatusOr<Duration> Simulate(const Flags& flags, const Question& question,
 absl::StatusOr<Answer> Play(const Flags& flags, const Question& question, Bytes size) {
   Answer answer;
   const cost_models::CollectiveRequest request = {
-      .kind = question.kind, .size = size, .group = question.group};
+      .kind = question.kind, .size = size, .group = question.group, .only_busiest = true};
   const cluster::Topology& topology = question.cluster.topology;
   ORRERY_ASSIGN_OR_RETURN(answer.chosen,
                           question.measured.has_value()

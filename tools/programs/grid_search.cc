@@ -1,9 +1,9 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <iostream>
-#include <thread>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,12 +11,17 @@
 #include "ir/model_facts.h"
 #include "search/memory_fit.h"
 #include "search/search.h"
-#include "search/settings.h"
-#include "search/space.h"
+#include "search/settings/settings.h"
+#include "search/spaces/space.h"
+#include "search/views/front.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/presets.h"
+#include "tools/search_job.h"
+#include "tools/search_lists.h"
+#include "tools/search_question.h"
+#include "tools/team/team.h"
 #include "tools/validation/software_stack.h"
 #include "transforms/plan/plan_text.h"
 
@@ -27,103 +32,300 @@ namespace {
 
 namespace po = boost::program_options;
 
+// So many fields: a flag each.
 struct Flags {
   ModelFlags model;
+  std::vector<int64_t> batch_sizes;
   PlanFlags axes;
+  std::string space = "default";
   std::string stack = "ideal";
+  std::string price;
   bool cuda_graphs = false;
   std::string csv, json, trace;
-  int32_t threads = 0;
   int64_t top = 10;
-  bool progress = false;
+  bool no_prune = false;
+  bool no_skip = false;
+  JobFlags job;
+  std::vector<FlagText> given;  // of the command line, and of a journal
 };
 
-// A line on standard error that says how far the search is, at most ten times a second.
-class Progress {
- public:
-  Progress(size_t total, bool wanted) : total_(total), wanted_(wanted) {}
-
-  void operator()(size_t done) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!wanted_ || (done < total_ && now - last_ < std::chrono::milliseconds(100))) return;
-    last_ = now;
-    std::cerr << "\r" << done << "/" << total_ << " candidates" << (done == total_ ? "\n" : "")
-              << std::flush;
-  }
-
- private:
-  const size_t total_;
-  const bool wanted_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+// One model, one batch size and one cluster of those that are asked for.
+struct Question {
+  ModelFlags model;
+  double device_hour = 0;
 };
 
-absl::Status WriteBestTrace(const search::Settings& settings,
-                            const std::vector<search::Result>& results, const std::string& path) {
-  const std::vector<const search::Result*> ranked = search::Ranked(results);
+// What is asked of one of them; rows of what comes of it are good as long as this.
+struct Asked {
+  std::optional<search::Settings> settings;
+  SearchJob job;
+};
+
+// What files are made of, and who is the best of each question.
+struct Told {
+  std::string csv, json;
+  struct Best {
+    std::string title;
+    search::Result result;
+    search::ParallelPlan base;
+    double price = 0;  // of a sample
+  };
+  std::vector<Best> best;
+};
+
+absl::Status WriteBestTrace(const search::Settings& settings, const search::SearchRows& rows,
+                            const std::string& path) {
+  const std::vector<const search::Result*> ranked = search::Ranked(rows);
   const search::ParallelPlan& best = ranked.front()->plan;
   ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(settings.Of(best), best));
   return WriteTrace(run, path);
 }
 
-absl::StatusOr<search::Setting> SettingOf(const Flags& flags, const search::ParallelPlan& plan) {
-  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(flags.model, plan));
+absl::StatusOr<search::Setting> SettingOf(const Flags& flags, const Question& question,
+                                          const search::ParallelPlan& plan) {
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(question.model, plan));
   ORRERY_RETURN_IF_ERROR(
       Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
   if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
+  setting.plays_all = flags.no_skip;
+  setting.device_hour = question.device_hour;
   return setting;
 }
 
-absl::Status Search(const Flags& flags) {
-  if (flags.threads < 0 || flags.top < 0) {
-    return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
+// What the best of the results is.
+void TellBest(const search::Settings& settings, const search::Result& best,
+              absl::string_view title) {
+  if (!best.gathered.empty()) {
+    std::cout << "\nwarning: data parallelism of the best gathers activations: " << best.gathered
+              << "\n";
   }
+  std::cout << "\n"
+            << title << ": " << transforms::ToString(best.plan, settings.front().base) << "\n";
+}
+
+// How sure the best of a search is that did not play all that it might have: by the bounds of what
+// is left.
+void TellGap(const search::SearchRows& rows) {
+  const std::vector<const search::Result*> ranked = search::Ranked(rows);
+  if (!rows.least_left().has_value() || ranked.empty()) return;
+  const Duration best = ranked.front()->step_time, least = *rows.least_left();
+  if (least == Duration(0)) {
+    std::cout << "\nnot sure: of what is left no bound of time is known\n";
+    return;
+  }
+  if (least >= best) {
+    std::cout << "\nsure: nothing that is left takes less than " << ToString(least)
+              << " a step: none is faster than the best\n";
+    return;
+  }
+  std::cout << absl::StrFormat(
+      "\nnot sure: what is left takes %s a step at least, so the best may be %.1f%% slower than "
+      "the fastest of all\n",
+      ToString(least), 100 * (best.seconds() / least.seconds() - 1));
+}
+
+void AddToFiles(const Flags& flags, const search::Setting& setting, const search::SearchRows& rows,
+                Told& told) {
+  if (!flags.csv.empty()) {
+    const std::string csv = search::ResultsCsv(setting, rows);
+    const size_t begin = told.csv.empty() ? 0 : csv.find('\n') + 1;  // behind the header
+    absl::StrAppend(&told.csv, absl::string_view(csv).substr(begin));
+  }
+  if (!flags.json.empty()) AppendJsonList(search::ResultsJson(setting, rows), told.json);
+}
+
+absl::Status WriteFiles(const Flags& flags, const Told& told) {
+  if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, told.csv));
+  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, told.json));
+  return absl::OkStatus();
+}
+
+// Prints what came of a question. FailedPrecondition where nothing is feasible.
+absl::Status Tell(const Flags& flags, const search::Settings& settings, const JobOutcome& outcome,
+                  Told& told) {
+  const search::Setting& setting = settings.front();
+  const search::SearchRows& rows = outcome.results;
+  std::cout << search::ResultsTable(setting, rows, flags.top);
+  AddToFiles(flags, setting, rows, told);
+  const std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
+  if (!assumed.empty()) std::cout << "\nassumed: " << assumed << "\n";
+  const std::vector<const search::Result*> ranked = search::Ranked(rows);
+  if (ranked.empty()) {
+    // Other parts may have what fits.
+    if (outcome.is_part) return absl::OkStatus();
+    std::cout << "\n" << search::ClosestMisfit(settings.AsFunction(), rows);
+    return absl::FailedPreconditionError("no candidate is feasible");
+  }
+  std::cout << search::TradesText(setting, rows, flags.top)
+            << search::FrontText(setting, rows, flags.top);
+  TellGap(rows);
+  TellBest(settings, *ranked.front(), outcome.is_part ? "best of the part" : "best");
+  told.best.push_back({absl::StrCat(setting.model_name, ", batch ", setting.batch_size, ", on ",
+                                    setting.cluster.name),
+                       *ranked.front(), setting.base,
+                       search::PriceOfSample(setting, *ranked.front())});
+  return absl::OkStatus();
+}
+
+// Of a search that was interrupted: no files, which would be those of another search.
+// `is_one`: there are no other questions.
+absl::Status TellStopped(const Flags& flags, const search::Settings& settings,
+                         const JobOutcome& outcome, bool is_one) {
+  std::cout << search::ResultsTable(settings.front(), outcome.results, flags.top);
+  const std::vector<const search::Result*> ranked = search::Ranked(outcome.results);
+  if (!ranked.empty()) TellBest(settings, *ranked.front(), "best so far");
+  const bool resumes = !flags.job.resume.empty();
+  const std::string hint = is_one ? resumes
+                                        ? absl::StrCat("`resume` ", flags.job.resume, " goes on")
+                                        : "`resume` FILE would keep them"
+                                  : "`resume` FILE would keep those of one question";
+  return absl::CancelledError(absl::StrCat("stopped after ", outcome.candidates - outcome.missing,
+                                           " of ", outcome.candidates, " candidates; ", hint));
+}
+
+absl::StatusOr<search::Space> SpaceOf(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan preset, PresetPlan(flags.model.preset));
   ORRERY_ASSIGN_OR_RETURN(search::Space space, ReadSpace(flags.axes, preset));
-  if (flags.model.preset.empty()) space.SaveMemory();
-  ORRERY_ASSIGN_OR_RETURN(const search::Settings settings,
+  if (flags.space == "full") {
+    space.TakeAll();
+  } else if (flags.space != "default") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--space '", flags.space, "': wanted default or full"));
+  } else if (flags.model.preset.empty()) {
+    space.SaveMemory();
+  }
+  return space;
+}
+
+// The candidates of a question, and all that finds their results.
+absl::Status Ask(const Flags& flags, const Question& question, const search::Space& space,
+                 Team* team, Asked& asked) {
+  ORRERY_ASSIGN_OR_RETURN(asked.settings,
                           search::Settings::Make(space, [&](const search::ParallelPlan& plan) {
-                            return SettingOf(flags, plan);
+                            return SettingOf(flags, question, plan);
                           }));
-  const search::Setting& setting = settings.front();
-  PrintWarnings(setting.notes.warnings);
+  const search::Setting& setting = asked.settings->front();
   const search::SpaceSize size = {
       .devices = setting.cluster.size(),
       .batch_size = setting.batch_size,
       .sequence = ir::SequenceLength(setting.step),
       .experts = ir::CommonExperts(setting.step),
       .devices_a_node = cost_models::DevicesANode(setting.cluster.topology)};
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<search::ParallelPlan> plans,
-                          search::Enumerate(space, size));
-  ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, plans)));
-  const int32_t cores = static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
-  Progress progress(plans.size(), flags.progress || isatty(STDERR_FILENO) != 0);
-  ORRERY_ASSIGN_OR_RETURN(
-      const std::vector<search::Result> results,
-      search::RunSearch(
-          settings.AsFunction(), plans, flags.threads > 0 ? flags.threads : cores,
-          [&](size_t done) { progress(done); },
-          [&](const auto& plan) { return search::Relief(space, plan); }));
-  std::cout << search::ResultsTable(setting, results, flags.top);
-  if (!flags.csv.empty()) {
-    ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, search::ResultsCsv(setting, results)));
+  SearchJob& job = asked.job;
+  ORRERY_ASSIGN_OR_RETURN(job.plans, search::Enumerate(space, size));
+  ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, job.plans)));
+  job.setting_of = asked.settings->AsFunction();
+  if (search::MayRelieve(space)) {
+    job.relief = [&space](const auto& plan) { return search::Relief(space, plan); };
   }
-  if (!flags.json.empty()) {
-    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, search::ResultsJson(setting, results)));
-  }
-  const std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
-  if (!assumed.empty()) std::cout << "\nassumed: " << assumed << "\n";
-  const std::vector<const search::Result*> ranked = search::Ranked(results);
-  if (ranked.empty()) {
-    std::cout << "\n" << search::ClosestMisfit(settings.AsFunction(), results);
-    return absl::FailedPreconditionError("no candidate is feasible");
-  }
-  if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteBestTrace(settings, results, flags.trace));
-  if (const std::string& gathered = ranked.front()->gathered; !gathered.empty()) {
-    std::cout << "\nwarning: data parallelism of the best gathers activations: " << gathered
-              << "\n";
-  }
-  std::cout << "\nbest: " << transforms::ToString(ranked.front()->plan, setting.base) << "\n";
+  job.top = flags.no_prune ? 0 : std::max<int64_t>(1, flags.top);
+  job.team = team;
+  if (!NeedsQuestion(flags.job, team)) return absl::OkStatus();
+  ORRERY_ASSIGN_OR_RETURN(job.question, QuestionOf(flags.given, *asked.settings, job.plans.size()));
   return absl::OkStatus();
+}
+
+// All that is asked for: each model on each cluster with each batch size.
+absl::StatusOr<std::vector<Question>> QuestionsOf(const Flags& flags) {
+  const std::vector<std::string> clusters = SplitNames(flags.model.cluster, /*plain=*/false);
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<double> prices,
+                          Annotated(ParsePrices(flags.price, clusters.size()), "--price"));
+  std::vector<Question> questions;
+  for (const std::string& model : SplitNames(flags.model.model, /*plain=*/true)) {
+    for (size_t c = 0; c < clusters.size(); ++c) {
+      for (const int64_t batch_size : flags.batch_sizes) {
+        Question& question = questions.emplace_back(Question{flags.model, prices[c]});
+        question.model.model = model;
+        question.model.cluster = clusters[c];
+        question.model.batch_size = batch_size;
+      }
+    }
+  }
+  return questions;
+}
+
+absl::Status CheckSeveral(const Flags& flags, const Team* team) {
+  const JobFlags& job = flags.job;
+  if (team == nullptr && job.part.empty() && job.resume.empty() && job.merge.empty() &&
+      flags.trace.empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "several models, batch sizes or clusters are searched one after another by one process; "
+      "wanted one of each beside `part`, `resume`, `merge`, `trace` and MPI");
+}
+
+// One line for each question that has a feasible plan.
+void TellBests(const Told& told) {
+  std::cout << "\nbest of each:\n";
+  for (const Told::Best& best : told.best) {
+    std::cout << best.title << ": " << ToString(best.result.step_time) << ", "
+              << absl::StrFormat("%.4g samples/s", best.result.figures.throughput_samples_per_s)
+              << (best.price > 0 ? absl::StrFormat(", %.4g a sample", best.price) : "") << ": "
+              << transforms::ToString(best.result.plan, best.base) << "\n";
+  }
+}
+
+absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
+                           const std::vector<Question>& questions) {
+  // What is wrong with one is told before another is searched.
+  for (const Question& question : questions) {
+    Asked asked;
+    ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
+  }
+  Told told;
+  for (const Question& question : questions) {
+    Asked asked;
+    ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
+    PrintWarnings(asked.settings->front().notes.warnings);
+    ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
+    if (outcome.stopped) return TellStopped(flags, *asked.settings, outcome, /*is_one=*/false);
+    const absl::Status status = Tell(flags, *asked.settings, outcome, told);
+    if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
+    std::cout << "\n";
+  }
+  ORRERY_RETURN_IF_ERROR(WriteFiles(flags, told));
+  if (told.best.empty()) return absl::FailedPreconditionError("no candidate is feasible");
+  TellBests(told);
+  return absl::OkStatus();
+}
+
+absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
+  ORRERY_RETURN_IF_ERROR(CheckJob(flags.job));
+  ORRERY_ASSIGN_OR_RETURN(team, FindTeam());
+  if (flags.job.threads < 0 || flags.top < 0) {
+    return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
+  }
+  ORRERY_ASSIGN_OR_RETURN(const search::Space space, SpaceOf(flags));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<Question> questions, QuestionsOf(flags));
+  if (questions.size() > 1) {
+    ORRERY_RETURN_IF_ERROR(CheckSeveral(flags, team.get()));
+    return SearchSeveral(flags, space, questions);
+  }
+  Asked asked;
+  ORRERY_RETURN_IF_ERROR(Ask(flags, questions.front(), space, team.get(), asked));
+  if (team == nullptr || team->rank() == 0) {
+    PrintWarnings(asked.settings->front().notes.warnings);
+  }
+  ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
+  if (!outcome.is_told) return absl::OkStatus();
+  if (outcome.stopped) return TellStopped(flags, *asked.settings, outcome, /*is_one=*/true);
+  Told told;
+  const absl::Status status = Tell(flags, *asked.settings, outcome, told);
+  ORRERY_RETURN_IF_ERROR(WriteFiles(flags, told));
+  ORRERY_RETURN_IF_ERROR(status);
+  if (!flags.trace.empty() && !told.best.empty()) {
+    ORRERY_RETURN_IF_ERROR(WriteBestTrace(*asked.settings, outcome.results, flags.trace));
+  }
+  return outcome.journal;
+}
+
+// The flags of a command line, and those that the journal of its search tells.
+absl::StatusOr<std::vector<FlagText>> Further(const std::vector<FlagText>& given, Flags& flags) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<FlagText> further, FlagsOfJournals(given));
+  flags.given = given;
+  flags.given.insert(flags.given.end(), further.begin(), further.end());
+  return further;
 }
 
 int Main(int argc, char** argv) {
@@ -136,11 +338,22 @@ int Main(int argc, char** argv) {
           "build/bin/grid_search --model examples/models/mlp_64x512.onnx --batch-size 8192 "
           "--cluster dgx-a100:2 --micro-batches 1,2,4,8 --csv out/grid.csv",
       .options = po::options_description("Flags"),
-      .searches = true};
-  AddModelFlags(spec.options, flags.model);
+      .searches = true,
+      .further = [&](const std::vector<FlagText>& given) { return Further(given, flags); }};
+  AddModelFlags(spec.options, flags.model, &flags.batch_sizes);
   AddPlanFlags(spec.options, PlanForm::kSpace, {}, flags.axes);
-  spec.options.add_options()("threads", po::value(&flags.threads),
+  spec.options.add_options()("threads", po::value(&flags.job.threads),
                              "threads to search with [one a core]")(
+      "space", po::value(&flags.space),
+      "what a search tries that leaves degrees open: default, what people train with, or full, all "
+      "that applies to the model [default]")(
+      "method", po::value(&flags.job.method),
+      "exhaustive, beam or annealing [exhaustive; with --budget beam]")(
+      "budget", po::value(&flags.job.budget),
+      "play so long, as in 60s, 10min or 2h, or so many candidates, and tell how sure the best is "
+      "[all]")("seed", po::value(&flags.job.seed), "of --method annealing [1]")(
+      "price", po::value(&flags.price),
+      "what a device costs an hour, in any currency; with several clusters one each or one of all")(
       "top", po::value(&flags.top), "candidates to print [10]")("stack", po::value(&flags.stack),
                                                                 StackHelp().c_str())(
       "cuda-graphs", po::bool_switch(&flags.cuda_graphs),
@@ -149,9 +362,24 @@ int Main(int argc, char** argv) {
       "json", po::value(&flags.json), "the same as JSON")(
       "trace", po::value(&flags.trace),
       "write the best candidate's Chrome trace (.json, .json.gz)")(
-      "progress", po::bool_switch(&flags.progress),
-      "show progress on standard error even when that is no terminal");
-  return RunProgram(argc, argv, spec, [&] { return Search(flags); });
+      "no-prune", po::bool_switch(&flags.no_prune),
+      "play candidates, too, that can be neither of the best nor on the Pareto front over time, "
+      "memory and devices")(
+      "no-skip", po::bool_switch(&flags.no_skip),
+      "play all microbatches, also where their steady state says what they come to")(
+      "progress", po::bool_switch(&flags.job.progress),
+      "show progress on standard error even when that is no terminal")(
+      "resume", po::value(&flags.job.resume),
+      "journal of the search: each candidate that is done is a line in it, and counts as done when "
+      "the search is begun again")(
+      "part", po::value(&flags.job.part),
+      "I/N: do the I-th of N parts alone, which take about equally long, as in 2/3")(
+      "merge", po::value(&flags.job.merge)->multitoken(),
+      "journals of all parts, F1 F2 …: tell what one search would have told");
+  std::unique_ptr<Team> team;
+  const int code = RunProgram(argc, argv, spec, [&] { return Search(flags, team); });
+  if (team != nullptr && code != kDone) team->Abort(code);  // others may wait for this one
+  return code;
 }
 
 }  // namespace

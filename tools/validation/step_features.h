@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "search/setting.h"
+#include "search/settings/setting.h"
 
 namespace orrery::tools {
 

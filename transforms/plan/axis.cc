@@ -21,6 +21,14 @@ constexpr std::array kAxes = {
 #undef ORRERY_PLAN_AXIS
 };
 
+using SameValue = bool (*)(const ParallelPlan& a, const ParallelPlan& b);
+constexpr std::array<SameValue, kAxes.size()> kSameValues = {
+#define ORRERY_PLAN_AXIS(Name, field, type, value, file) \
+  [](const ParallelPlan& a, const ParallelPlan& b) { return a.field == b.field; },
+#include "transforms/plan/plan_axes.def"
+#undef ORRERY_PLAN_AXIS
+};
+
 }  // namespace
 }  // namespace axis_cc
 
@@ -29,6 +37,10 @@ std::string AxisInfo::Column() const {
 }
 
 std::span<const AxisInfo* const> AllAxes() { return axis_cc::kAxes; }
+
+bool HaveSameValue(size_t axis, const ParallelPlan& a, const ParallelPlan& b) {
+  return axis_cc::kSameValues.at(axis)(a, b);
+}
 
 const AxisInfo* FindAxis(absl::string_view flag) {
   for (const AxisInfo* axis : AllAxes()) {

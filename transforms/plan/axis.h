@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_PLAN_AXIS_H_
 #define ORRERY_TRANSFORMS_PLAN_AXIS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -20,19 +21,24 @@ namespace orrery::transforms {
 /// A value as a column of a table has it: a number where it is one, else a text.
 using AxisCell = std::variant<int64_t, std::string>;
 
-/// What an axis is asked when a search varies it.
-struct SpaceQuestion {
+/// What is searched for: on so many devices, so large a batch.
+struct SpaceSize {
   int64_t devices = 1;
   int64_t batch_size = 1;      // samples
   int64_t sequence = 0;        // positions of a sample; 0: there are none
   int64_t experts = 0;         // that ranks can share out in every mixture; 0: there are none
   int64_t devices_a_node = 1;  // 1: there are no nodes to tell apart
+};
+
+/// What an axis is asked when a search varies it.
+struct SpaceQuestion : SpaceSize {
   /// Whether the numbers of microbatches and the schedules wanted are those that cut sequences; not
   /// asked where the numbers are given.
   bool cuts_sequences = false;
   bool open_microbatches = false;  // nobody has given their numbers
   bool saves_memory = false;       // the search chooses what people train with, beside degrees
   bool shares_experts = false;     // among that how experts of a mixture are shared out
+  bool full = false;               // the search tries all that applies (--space full)
 };
 
 /// How much of each kind of memory is left once a plan is changed, roughly: 0.5 is half.
@@ -145,6 +151,9 @@ struct AxisInfo {
   /// left open. Null: those given, or that of `plan`.
   std::vector<ParallelPlan> (*choices)(const SpaceQuestion& question, const ParallelPlan& plan,
                                        std::span<const ParallelPlan> given) = nullptr;
+  /// Texts of values that a search of the full space tries beside that of the plan, where the axis
+  /// is left open and applies; of an axis without `choices`.
+  std::vector<absl::string_view> full = {};
   /// What a search that leaves the axis open tries, too, where a plan does not fit in memory, one
   /// after another until one does; null: nothing.
   std::vector<ParallelPlan> (*relieve)(const ParallelPlan& plan) = nullptr;
@@ -182,6 +191,9 @@ struct AxisInfo {
 
 /// All axes, in the order of plan_axes.def.
 std::span<const AxisInfo* const> AllAxes();
+
+/// Whether two plans have the same value of the axis at that place of AllAxes().
+bool HaveSameValue(size_t axis, const ParallelPlan& a, const ParallelPlan& b);
 
 /// The axis whose flag or alias that is; null: there is none.
 const AxisInfo* FindAxis(absl::string_view flag);

@@ -86,6 +86,16 @@ std::vector<ParallelPlan> WithEach(const ParallelPlan& plan, const Values& value
   return plans;
 }
 
+/// `plan`, and plans like it with those of the values in a field that differ.
+template <auto kField, typename Values>
+std::vector<ParallelPlan> AndEach(const ParallelPlan& plan, const Values& values) {
+  std::vector<ParallelPlan> plans = {plan};
+  for (const auto& value : values) {
+    if (plan.*kField != value) plans.emplace_back(plan).*kField = value;
+  }
+  return plans;
+}
+
 /// Plans like `plan` with the values that those given have in a field.
 template <auto kField>
 std::vector<ParallelPlan> WithGiven(const ParallelPlan& plan, std::span<const ParallelPlan> given) {

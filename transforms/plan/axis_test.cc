@@ -163,7 +163,7 @@ TEST(Axes, ChooseNothingButTheirOwn) {
       for (const std::string& text : TextsOf(*axis)) {
         ASSERT_TRUE(axis->parse(text, given.emplace_back()).ok());
       }
-      const SpaceQuestion question = {.devices = 16, .batch_size = 64, .sequence = 2048};
+      const SpaceQuestion question = {{.devices = 16, .batch_size = 64, .sequence = 2048}};
       for (const auto& choices :
            {axis->choices(question, plan, {}), axis->choices(question, plan, given)}) {
         SCOPED_TRACE(absl::StrCat(axis->flag, " seed ", seed));

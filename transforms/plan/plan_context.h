@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/parts/part_store.h"
 #include "support/units.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/sharding/auto_shard.h"
@@ -30,6 +31,8 @@ struct StageContext {
   /// By which divisions are compared whose slowest ranks are about alike; null: those are all that
   /// counts. Lives longer.
   const ScheduledRanks* schedule = nullptr;
+  /// What times it, where somebody has made that already. Lives longer.
+  StepTimer* timer = nullptr;
   /// Of one rank, as in StageChoice; 0: no limit.
   Bytes memory_limit = Bytes(0);
   std::vector<double> in_flight = {};        // as in StageChoice
@@ -52,6 +55,18 @@ struct ShardingAlternative {
   std::function<bool(const AutoShardReport& report)> wants = {};
   /// What was chosen for the same step and prices; null: nothing is remembered. Lives longer.
   ShardingMemo* memo = nullptr;
+};
+
+/// Where parts of the work are kept for other plans (support/parts/part_store.h).
+struct SharedParts {
+  /// Null: nothing is shared. Lives longer.
+  PartStore* store = nullptr;
+  /// Names the step and all that the context has which does not follow from the plan: prices and
+  /// sends are of one cluster by one cost model, so that under one name those of equal meshes
+  /// (their axes, sizes and strides) and equal ParallelPlan::algorithm are equal, and those between
+  /// ranks of one stage do not depend on how many stages there are; and orders of the schedule are
+  /// those of the plan.
+  std::string root = {};
 };
 
 /// What follows from a plan, and what an experiment sets beside it: stages of work read one or two
@@ -95,6 +110,8 @@ struct PlanContext {
 
   /// The device of each rank, by its number in the cluster; empty: rank r is on device r.
   std::vector<int32_t> devices = {};
+
+  SharedParts parts = {};
 };
 
 }  // namespace orrery::transforms

@@ -290,8 +290,9 @@ class AutoSharder {
     report_.labels += solved.choice.labels;
     report_.composed += solved.choice.composed;
     report_.seconds = solved.choice.cost;
-    report_.memory = solved.memory->OfAll(solved.choice.assignment, KeptGathered::kWhole);
-    report_.in_parts = solved.memory->OfAll(solved.choice.assignment, KeptGathered::kInParts);
+    report_.kept =
+        std::make_shared<const KeptMemory>(solved.memory->OfAll(solved.choice.assignment));
+    SumKept(options_, report_);
     report_.optimal = report_.optimal && solved.choice.optimal();
     report_.build_time += seconds - solved.solve_time;
     report_.solve_time += solved.solve_time;
@@ -386,6 +387,7 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
   AutoShardReport ignored;
   AutoShardReport& told = report != nullptr ? *report : ignored;
   told = {};
+  told.kept = std::make_shared<const KeptMemory>();  // of axes by cost: none yet
   const LinkPrices weighed(prices, options.link_price);
   ORRERY_ASSIGN_OR_RETURN(
       ir::Function sharded,

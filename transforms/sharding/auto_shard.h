@@ -2,6 +2,7 @@
 #define ORRERY_TRANSFORMS_SHARDING_AUTO_SHARD_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "support/units.h"
+#include "transforms/sharding/kept_bytes.h"
 #include "transforms/sharding/sharding_pin.h"
 #include "transforms/sharding/sharding_prices.h"
 #include "transforms/strategies/strategy_graph.h"
@@ -28,12 +30,6 @@ enum class ContextAttention : uint8_t { kAuto, kAllToAll, kAllGather, kRing };
 /// 2022): never; always, and what is gathered of it is kept in parts; or where that sends as many
 /// bytes and takes no longer, so that it only saves memory.
 enum class SequenceParallel : uint8_t { kAuto, kOff, kOn };
-
-/// The parts that a rank holds of its parameters, their gradients and the optimizer's state, where
-/// data-parallel ranks shard them (transforms/memory/zero.h).
-struct HeldParts {
-  double parameters = 1, gradients = 1, states = 1;
-};
 
 /// What the choice is bound to, and what it weighs besides time.
 struct AutoShardOptions {
@@ -76,17 +72,20 @@ struct AutoShardOptions {
   strategies::SolveOptions solve = {.repeats = {}, .label_limit = 50'000};
 };
 
-/// What the choice was.
+/// What the choice was. So many fields: what it is, what it costs, and how it was found.
 struct AutoShardReport {
-  int64_t nodes = 0;      // ops, and groups of inputs that are sharded alike
-  int64_t edges = 0;      // between them
-  int64_t labels = 0;     // as in StrategyChoice
-  int64_t composed = 0;   // equal layers that were solved as one, as in StrategyChoice
-  int64_t solved = 0;     // nodes, each as often as it was solved for
-  double seconds = 0;     // of the choice, one op after another
-  bool optimal = true;    // no choice of strategies is cheaper, within the limit of memory
-  double memory = 0;      // bytes that it needs, as the limit counts them without `gathers`
-  double in_parts = 0;    // and with it
+  int64_t nodes = 0;     // ops, and groups of inputs that are sharded alike
+  int64_t edges = 0;     // between them
+  int64_t labels = 0;    // as in StrategyChoice
+  int64_t composed = 0;  // equal layers that were solved as one, as in StrategyChoice
+  int64_t solved = 0;    // nodes, each as often as it was solved for
+  double seconds = 0;    // of the choice, one op after another
+  bool optimal = true;   // no choice of strategies is cheaper, within the limit of memory
+  double memory = 0;     // bytes that it needs, as the limit counts them without `gathers`
+  double in_parts = 0;   // and with it
+  /// What `memory` and `in_parts` are the sums of, for other AutoShardOptions::held and in_flight
+  /// under which the choice is the same, as where memory has no price and no limit.
+  std::shared_ptr<const KeptMemory> kept = {};
   uint64_t choice = 0;    // equal for equal answers, within a run of the program
   double build_time = 0;  // seconds to set the problem up, and to solve it
   double solve_time = 0;

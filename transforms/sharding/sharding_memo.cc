@@ -1,5 +1,7 @@
 #include "transforms/sharding/sharding_memo.h"
 
+#include <utility>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 
@@ -35,19 +37,24 @@ uint64_t NumberOf(const ir::Function& function) {
   return number;
 }
 
-const ShardingMemo::Answer* ShardingMemo::Find(const AutoShardOptions& options) const {
-  for (const Answer& answer : answers_) {
-    if (!sharding_memo_cc::AsksTheSame(answer.options, options)) continue;
+void SumKept(const AutoShardOptions& options, AutoShardReport& report) {
+  const KeptFactors factors = FactorsOf(options.held, options.in_flight);
+  report.memory = report.kept->whole.Sum(factors);
+  report.in_parts = report.kept->in_parts.Sum(factors);
+}
+
+const ShardingAnswer* ShardingMemo::Find(const AutoShardOptions& options) const {
+  for (const Known& known : answers_) {
+    if (!sharding_memo_cc::AsksTheSame(known.options, options)) continue;
     ++found_;
-    return &answer;
+    return &known.answer;
   }
   return nullptr;
 }
 
-void ShardingMemo::Add(const AutoShardOptions& options, const ir::Function& sharded,
-                       const AutoShardReport& report) {
-  solved_ += report.solved;
-  answers_.push_back({.options = options, .sharded = sharded, .report = report});
+void ShardingMemo::Add(const AutoShardOptions& options, ShardingAnswer answer) {
+  solved_ += answer.report.solved;
+  answers_.push_back({.options = options, .answer = std::move(answer)});
 }
 
 }  // namespace orrery::transforms

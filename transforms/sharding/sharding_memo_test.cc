@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "ir/text/text.h"
 #include "transforms/sharding/model_step_test_util.h"
 
@@ -14,9 +16,9 @@ TEST(ShardingMemo, KnowsWhatWasAskedBefore) {
   const ir::Function step = ModelStep("mlp", "layers=2,dim=64", 8);
   const AutoShardOptions asked = {.memory_limit = Bytes(100), .in_flight = 2};
   EXPECT_EQ(memo.Find(asked), nullptr);
-  memo.Add(asked, step, {.solved = 7});
+  memo.Add(asked, {.sharded = std::make_shared<const ir::Function>(step), .report = {.solved = 7}});
   ASSERT_NE(memo.Find(asked), nullptr);
-  EXPECT_EQ(ir::Print(memo.Find(asked)->sharded), ir::Print(step));
+  EXPECT_EQ(ir::Print(*memo.Find(asked)->sharded), ir::Print(step));
   EXPECT_EQ(memo.solved(), 7);
   EXPECT_EQ(memo.found(), 2);
   AutoShardOptions other = asked;
@@ -40,6 +42,17 @@ TEST(ShardingMemo, KnowsWhatWasAskedBefore) {
   other = asked;
   other.pattern = SequenceParallel::kOn;
   EXPECT_EQ(memo.Find(other), nullptr);
+}
+
+TEST(SumKept, IsOfWhatAPlanHolds) {
+  KeptMemory kept;
+  kept.whole.Add(KeptAs::kState, 100);
+  kept.whole.Add(KeptAs::kActivation, 10);
+  kept.in_parts.Add(KeptAs::kState, 100);
+  AutoShardReport report = {.kept = std::make_shared<const KeptMemory>(kept)};
+  SumKept({.in_flight = 3, .held = {.states = 0.5}}, report);
+  EXPECT_EQ(report.memory, 80);
+  EXPECT_EQ(report.in_parts, 50);
 }
 
 }  // namespace

@@ -14,19 +14,19 @@ ShardingMemory::ShardingMemory(const AxisProblem& problem, const IdTable<OpId, S
                                const AutoShardOptions& options, const ShardingChoices& choices)
     : problem_(problem),
       choices_(choices),
-      in_flight_(static_cast<double>(options.in_flight)),
+      factors_(FactorsOf(options.held, options.in_flight)),
       reads_(problem.function.op_limit(), 0),
       readers_(problem.function.value_limit(), 0),
       read_forward_(problem.function.value_limit(), 0),
       source_(problem.function.value_limit(), Source::kNone),
       summed_(problem.function.value_limit(), 0),
-      held_(problem.function.value_limit(), 0),
+      held_(problem.function.value_limit(), KeptAs::kNothing),
       op_(choices.nodes().all().size()),
       bytes_(static_cast<size_t>(problem.function.types().size())) {
   FindReaders(phase);
   FindSources(phase);
   FindSummed(phase);
-  FindHeld(options.held);
+  FindHeld();
 }
 
 bool ShardingMemory::IsView(OpId op) const {
@@ -90,18 +90,21 @@ void ShardingMemory::FindSummed(const IdTable<OpId, StepPhase>& phase) {
   }
 }
 
-void ShardingMemory::FindHeld(const HeldParts& held) {
+void ShardingMemory::FindHeld() {
   for (const OpId op : problem_.function.order()) {
     for (int32_t i = 0; i < problem_.function.result_count(op); ++i) {
       const ValueId result = problem_.function.result(op, i);
-      if (IsSummed(result)) held_[result] = held.gradients;
+      if (IsSummed(result)) held_[result] = KeptAs::kGradient;
     }
   }
   for (const ir::Input& input : problem_.function.inputs()) {
     const bool state = input.role == ir::InputRole::kState;
     const bool parameter = input.role == ir::InputRole::kParameter;
     const bool data = input.role == ir::InputRole::kData;
-    held_[input.value] = state ? held.states : parameter ? held.parameters : data ? 1 : 0;
+    held_[input.value] = state       ? KeptAs::kState
+                         : parameter ? KeptAs::kParameter
+                         : data      ? KeptAs::kData
+                                     : KeptAs::kNothing;
   }
 }
 
@@ -118,20 +121,29 @@ double ShardingMemory::BytesIn(ValueId value, AxisLayout layout) {
   return bytes;
 }
 
-double ShardingMemory::Of(int32_t node, const ShardingChoice& choice, KeptGathered gathered) {
-  double memory = 0;
+template <typename Add>
+void ShardingMemory::ForEach(int32_t node, const ShardingChoice& choice, KeptGathered gathered,
+                             const Add& add) {
   for (const ValueId value : choices_.nodes()[node].values) {
-    if (held_[value] > 0) memory += held_[value] * BytesIn(value, choices_.GivenBy(value, choice));
-    if (readers_[value] > 0) memory += in_flight_ * OfMade(value, choice, gathered);
+    if (held_[value] != KeptAs::kNothing) {
+      add(held_[value], BytesIn(value, choices_.GivenBy(value, choice)));
+    }
+    if (readers_[value] > 0) add(KeptAs::kActivation, OfMade(value, choice, gathered));
   }
   const OpId reader = op_[static_cast<size_t>(node)];
-  if (!reader.valid() || reads_[reader] == 0) return memory;
+  if (!reader.valid() || reads_[reader] == 0) return;
   const auto operands = problem_.function.operands(reader);
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!GoesToOneReader(operands[i], gathered)) continue;
     const ShardingUse use{.value = operands[i], .node = node, .operand = static_cast<int>(i)};
-    memory += in_flight_ * BytesIn(operands[i], choices_.WantedBy(use, choice));
+    add(KeptAs::kActivation, BytesIn(operands[i], choices_.WantedBy(use, choice)));
   }
+}
+
+double ShardingMemory::Of(int32_t node, const ShardingChoice& choice, KeptGathered gathered) {
+  double memory = 0;
+  ForEach(node, choice, gathered,
+          [&](KeptAs as, double bytes) { memory += factors_[static_cast<size_t>(as)] * bytes; });
   return memory;
 }
 
@@ -155,6 +167,12 @@ bool ShardingMemory::MayCopy(const ShardingUse& use, KeptGathered gathered) cons
 
 double ShardingMemory::OfCopy(const ShardingUse& use, const ShardingChoice& made,
                               const ShardingChoice& taken, KeptGathered gathered) {
+  return factors_[static_cast<size_t>(KeptAs::kActivation)] *
+         BytesOfCopy(use, made, taken, gathered);
+}
+
+double ShardingMemory::BytesOfCopy(const ShardingUse& use, const ShardingChoice& made,
+                                   const ShardingChoice& taken, KeptGathered gathered) {
   const AxisLayout wanted = choices_.WantedBy(use, taken);
   const AxisLayout given = choices_.GivenBy(use.value, made);
   const AxisLayout extra = choices_.ExtraBy(use.value, made);
@@ -163,23 +181,28 @@ double ShardingMemory::OfCopy(const ShardingUse& use, const ShardingChoice& made
   const bool partial = given == kPartialLayout && extra == kNoLayout;
   if (read_forward_[use.value] == 0 && !partial) return 0;
   const bool again = !partial && wanted == kWholeLayout && GathersAgain(use.value, gathered);
-  return again ? 0 : in_flight_ * BytesIn(use.value, wanted);
+  return again ? 0 : BytesIn(use.value, wanted);
 }
 
-double ShardingMemory::OfAll(const std::vector<int32_t>& assignment, KeptGathered gathered) {
+KeptBytes ShardingMemory::OfAll(const std::vector<int32_t>& assignment, KeptGathered gathered) {
   const auto chosen = [&](int32_t node) -> const ShardingChoice& {
     return choices_.Of(node)[static_cast<size_t>(assignment[static_cast<size_t>(node)])];
   };
-  double memory = 0;
+  KeptBytes kept;
+  const auto add = [&](KeptAs as, double bytes) {
+    if (bytes != 0) kept.Add(as, bytes);
+  };
   for (int32_t node = 0; node < static_cast<int32_t>(assignment.size()); ++node) {
-    memory += Of(node, chosen(node), gathered);
+    ForEach(node, chosen(node), gathered, add);
+    kept.EndGroup();
   }
   for (const ShardingUse& use : choices_.nodes().uses()) {
     const int32_t from = choices_.nodes().MakerOf(use.value);
     if (from == use.node || !MayCopy(use, gathered)) continue;
-    memory += OfCopy(use, chosen(from), chosen(use.node), gathered);
+    add(KeptAs::kActivation, BytesOfCopy(use, chosen(from), chosen(use.node), gathered));
+    kept.EndGroup();
   }
-  return memory;
+  return kept;
 }
 
 }  // namespace orrery::transforms

@@ -6,6 +6,7 @@
 
 #include "ir/function.h"
 #include "support/id_table.h"
+#include "transforms/sharding/kept_bytes.h"
 #include "transforms/sharding/sharding_choices.h"
 #include "transforms/training/step_phases.h"
 
@@ -36,8 +37,11 @@ class ShardingMemory {
   double OfCopy(const ShardingUse& use, const ShardingChoice& made, const ShardingChoice& taken,
                 KeptGathered gathered);
 
-  /// Of all, by the number of the choice of each node.
-  double OfAll(const std::vector<int32_t>& assignment, KeptGathered gathered);
+  /// Of all, by the number of the choice of each node: what there is to add up.
+  KeptMemory OfAll(const std::vector<int32_t>& assignment) {
+    return {.whole = OfAll(assignment, KeptGathered::kWhole),
+            .in_parts = OfAll(assignment, KeptGathered::kInParts)};
+  }
 
   /// Whether backward adds the value up over microbatches, for the update.
   bool IsSummed(ir::ValueId value) const { return summed_[value] != 0; }
@@ -46,10 +50,11 @@ class ShardingMemory {
   // What a value is made from, as far as it matters: from weights alone, or from data.
   enum class Source : uint8_t { kNone, kWeights, kData };
 
+  KeptBytes OfAll(const std::vector<int32_t>& assignment, KeptGathered gathered);
   void FindReaders(const IdTable<ir::OpId, StepPhase>& phase);
   void FindSources(const IdTable<ir::OpId, StepPhase>& phase);
   void FindSummed(const IdTable<ir::OpId, StepPhase>& phase);
-  void FindHeld(const HeldParts& held);
+  void FindHeld();
   bool IsView(ir::OpId op) const;
   // Whether an op of forward makes it, and not one whose operand is kept in its place.
   bool IsMade(ir::ValueId value) const;
@@ -60,18 +65,23 @@ class ShardingMemory {
   bool GathersAgain(ir::ValueId value, KeptGathered gathered) const {
     return gathered == KeptGathered::kInParts && source_[value] == Source::kData;
   }
+  // Calls add(KeptAs, bytes) for what a node keeps by its choice, one after the other.
+  template <typename Add>
+  void ForEach(int32_t node, const ShardingChoice& choice, KeptGathered gathered, const Add& add);
   double OfMade(ir::ValueId value, const ShardingChoice& choice, KeptGathered gathered);
+  double BytesOfCopy(const ShardingUse& use, const ShardingChoice& made,
+                     const ShardingChoice& taken, KeptGathered gathered);
   double BytesIn(ir::ValueId value, AxisLayout layout);
 
   const AxisProblem problem_;
   const ShardingChoices& choices_;
-  const double in_flight_;                   // microbatches
+  const KeptFactors factors_;
   IdTable<ir::OpId, char> reads_;            // for backward: its ops, and views that it looks at
   IdTable<ir::ValueId, int32_t> readers_;    // uses by those
   IdTable<ir::ValueId, char> read_forward_;  // by ops of forward
   IdTable<ir::ValueId, Source> source_;
   IdTable<ir::ValueId, char> summed_;
-  IdTable<ir::ValueId, double> held_;       // the part of it that a rank keeps for the update
+  IdTable<ir::ValueId, KeptAs> held_;       // for the update
   std::vector<ir::OpId> op_;                // by node
   std::vector<std::vector<double>> bytes_;  // by type and layout; negative: not known yet
 };

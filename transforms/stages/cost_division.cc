@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "support/check.h"
 #include "transforms/stages/stage_timing.h"
 #include "transforms/strategies/stage_program.h"
 
@@ -20,8 +21,6 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kAlike = 1e-9;
 // Of all divisions that are timed together: a few milliseconds.
 constexpr size_t kMostTimedSteps = 400'000;
-// Of one division: with more, how its slowest rank compares is enough.
-constexpr size_t kMostStepsToTime = 2'000'000;
 
 // What runs of units cost, found once.
 class UnitSums {
@@ -70,17 +69,15 @@ class Divider {
     const StageDivision fastest = strategies::DivideByCost(problem_).value();
     const StageDivision equal = weights_.Weigh(EqualLayers());
     limit_ = std::max(problem_.memory_limit, fastest.most_memory);
-    const size_t steps = ScheduledSteps();
-    if (steps > 0 && steps <= kMostStepsToTime) {
-      timer_.emplace(*choice_.schedule, static_cast<int32_t>(fastest.begins.size()));
-    }
+    const size_t steps = choice_.schedule == nullptr ? 0 : StepCount(*choice_.schedule);
+    if (steps > 0 && steps <= kMostStepsToTime) FindTimer();
     const double of_equal = Fits(equal) ? Seconds(equal, kNever) : kNever;
     Best best{.division = fastest, .seconds = Seconds(fastest, kNever)};
     if (of_equal <= best.seconds * (1 + kAlike)) best = {.division = equal, .seconds = of_equal};
-    if (timer_.has_value()) Hasten(kMostTimedSteps / steps, best);
+    if (timer_ != nullptr) Hasten(kMostTimedSteps / steps, best);
     UnitDivisions found{.fastest = best.division.begins, .leanest = {}};
     const double enough = kAboutAsFast * best.seconds;
-    Save(timer_.has_value() ? kMostTimedSteps / steps : kMostTimedSteps, enough, best);
+    Save(timer_ != nullptr ? kMostTimedSteps / steps : kMostTimedSteps, enough, best);
     const bool as_good =
         of_equal <= enough && equal.most_memory <= best.division.most_memory * (1 + kAlike);
     found.leanest = as_good ? equal.begins : std::move(best.division.begins);
@@ -100,7 +97,7 @@ class Divider {
   // Of a step in the order of its schedule, or of a microbatch on the slowest rank; where that is
   // not less than `limit`, kNever.
   double Seconds(const StageDivision& division, double limit) {
-    if (timer_.has_value()) return timer_->SecondsBelow(limit, SecondsOf(division.begins));
+    if (timer_ != nullptr) return timer_->SecondsBelow(limit, SecondsOf(division.begins));
     return division.slowest_rank < limit ? division.slowest_rank : kNever;
   }
 
@@ -140,12 +137,10 @@ class Divider {
     return strategies::FirstStride(static_cast<int32_t>(sums_.units()), stages_);
   }
 
-  // 0: there is no schedule.
-  size_t ScheduledSteps() const {
-    size_t steps = 0;
-    if (choice_.schedule == nullptr) return steps;
-    for (const auto& order : choice_.schedule->orders) steps += order.size();
-    return steps;
+  void FindTimer() {
+    timer_ = choice_.timer;
+    if (timer_ == nullptr) timer_ = &own_timer_.emplace(*choice_.schedule, stages_);
+    ORRERY_CHECK(timer_->stages() == stages_) << "a timer of " << timer_->stages() << " stages";
   }
 
   // Whether `found` says so of any division in which one stage has `stride` units more, and another
@@ -240,7 +235,8 @@ class Divider {
   const StageProblem problem_;
   const StageWeights weights_;
   double limit_ = 0;  // of memory
-  std::optional<StepTimer> timer_;
+  std::optional<StepTimer> own_timer_;
+  StepTimer* timer_ = nullptr;  // none: slowest ranks alone are compared
 };
 
 }  // namespace

@@ -26,6 +26,8 @@ enum class StagesBy : uint8_t {
   kDistir,  // as kFlops; but layers that are all alike must divide: equally many on each stage
 };
 
+class StepTimer;
+
 /// What each rank of a pipeline runs.
 struct ScheduledRanks {
   RankOrders orders = {};
@@ -55,6 +57,8 @@ struct StageChoice {
   /// By which divisions are compared whose slowest ranks are about alike; null: those are all that
   /// counts. Lives longer.
   const ScheduledRanks* schedule = nullptr;
+  /// What times it, where somebody has made that already. Lives longer.
+  StepTimer* timer = nullptr;
   /// Of one rank, for parameters, gradients, optimizer state and what forward keeps; 0: no limit.
   /// Where no division keeps to it, the one that needs least is taken.
   Bytes memory_limit = Bytes(0);

@@ -6,15 +6,42 @@
 #include "transforms/schedules/step_player.h"
 
 namespace orrery::transforms {
+namespace stage_timing_cc {
+namespace {
 
-StepTimer::StepTimer(const ScheduledRanks& schedule, int32_t stages) {
+// By slot, how many steps are in those before it; behind the last slot, how many there are.
+std::vector<size_t> PositionsBySlot(const RankOrders& orders) {
+  std::vector<size_t> begins;
+  for (const auto& order : orders) {
+    for (const ScheduleStep& step : order) {
+      const auto slot = static_cast<size_t>(step.slot);
+      if (begins.size() < slot + 2) begins.resize(std::max(slot + 2, 2 * begins.size()), 0);
+      ++begins[slot + 1];
+    }
+  }
+  for (size_t slot = 1; slot < begins.size(); ++slot) begins[slot] += begins[slot - 1];
+  return begins;
+}
+
+}  // namespace
+}  // namespace stage_timing_cc
+
+size_t StepCount(const ScheduledRanks& schedule) {
+  size_t steps = 0;
+  for (const auto& order : schedule.orders) steps += order.size();
+  return steps;
+}
+
+StepTimer::StepTimer(const ScheduledRanks& schedule, int32_t stages) : stages_(stages) {
   const PipelineShape& shape = schedule.shape;
   const StepNeeds needs(schedule.placement, shape);
   const auto cell = [&](const ScheduleStep& step) {
     const int32_t row = 2 * step.stage + (step.kind == StepKind::kForward ? 0 : 1);
     return 1 + row * shape.microbatches + step.microbatch;
   };
-  std::vector<std::pair<int32_t, Step>> by_slot;
+  // Slots have what a step waits for before it.
+  std::vector<size_t> position = stage_timing_cc::PositionsBySlot(schedule.orders);
+  steps_.resize(position.empty() ? 0 : position.back());
   counts_.resize(static_cast<size_t>(shape.stages()));
   for (const auto& order : schedule.orders) {
     for (const ScheduleStep& from : order) {
@@ -31,12 +58,9 @@ StepTimer::StepTimer(const ScheduledRanks& schedule, int32_t stages) {
         (need.stage == from.stage ? step.own : step.sent) = cell(need);
         if (need.stage != from.stage) step.sender = std::max(from.stage, need.stage) % stages;
       }
-      by_slot.emplace_back(from.slot, step);
+      steps_[position[static_cast<size_t>(from.slot)]++] = step;
     }
   }
-  // Slots have what a step waits for before it.
-  std::ranges::stable_sort(by_slot, {}, &std::pair<int32_t, Step>::first);
-  for (const auto& [slot, step] : by_slot) steps_.push_back(step);
   for (int32_t stage = 0; stage < shape.stages(); ++stage) {
     ranks_.push_back(RankOf(schedule.placement, shape, stage));
   }

@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_STAGES_STAGE_TIMING_H_
 #define ORRERY_TRANSFORMS_STAGES_STAGE_TIMING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -23,11 +24,21 @@ struct StageSeconds {
   double receive = 0;  // from the stage before, and from the stage after to that one
 };
 
+/// How many steps there are.
+size_t StepCount(const ScheduledRanks& schedule);
+
+/// Of one step of a schedule, where it is timed: with more, how its slowest rank compares is
+/// enough.
+inline constexpr size_t kMostStepsToTime = 2'000'000;
+
 /// Times one schedule for stages of any lengths. What waits for what is found once.
 class StepTimer {
  public:
   /// `stages`: of one pipeline; those of a second one are alike. Requires orders with slots.
   StepTimer(const ScheduledRanks& schedule, int32_t stages);
+
+  /// Of one pipeline.
+  int32_t stages() const { return stages_; }
 
   /// From the first step to the last update, when each step starts as soon as its rank is free and
   /// what it waits for has arrived (see orders.h), and a rank computes while it sends.
@@ -57,6 +68,7 @@ class StepTimer {
 
   void FindEnds(std::span<const StageSeconds> stages);
 
+  int32_t stages_ = 0;
   std::vector<Step> steps_;         // each after what it waits for
   std::vector<int32_t> ranks_;      // of each stage, those of a second pipeline behind
   std::vector<double> free_;        // from when on, by rank

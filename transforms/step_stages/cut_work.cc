@@ -2,6 +2,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "support/status.h"
 #include "transforms/stages/pipeline.h"
 #include "transforms/step_work.h"
@@ -28,6 +30,7 @@ PartitionOptions PartitionOf(const StepWork& work) {
                      .prices = work.prices.has_value() ? &*work.prices : context.prices,
                      .send_seconds = context.send_seconds,
                      .schedule = context.schedule,
+                     .timer = context.timer,
                      .memory_limit = context.memory_limit,
                      .in_flight = context.in_flight,
                      .weight_versions = context.weight_versions},
@@ -79,6 +82,44 @@ absl::Status Cut(StepWork& work) {
   return work.context.updates_each_microbatch ? CheckUpdatesAlone(*work.step) : absl::OkStatus();
 }
 
+// All of PartitionOptions but where stages begin.
+std::string StagesText(const StepWork& work) {
+  const PartitionOptions options = PartitionOf(work);
+  return absl::StrCat(Places(work.mesh), " chunks ", options.chunks, " placement ",
+                      static_cast<int>(options.placement), options.equal_stages ? " equal" : "",
+                      options.split_backward ? " split" : "",
+                      options.scatters_sends ? " scattered" : "",
+                      work.context.updates_each_microbatch ? " alone" : "", " microbatches ",
+                      work.plan.microbatches);
+}
+
+// Where stages begin is all that is left of the choice.
+std::string CutReads(const StepWork& work) {
+  return absl::StrCat(StagesText(work), " at ", absl::StrJoin(work.positions.value(), ","));
+}
+
+// To the bit: %a.
+std::string ListText(const std::vector<double>& list) {
+  return absl::StrJoin(
+      list, ",", [](std::string* text, double each) { absl::StrAppendFormat(text, "%a", each); });
+}
+
+// Prices, sends and orders follow from the plan and the root of the key (SharedParts).
+std::string WaysRead(const StepWork& work) {
+  const StageChoice choice = PartitionOf(work).choice;
+  const ParallelPlan& plan = work.plan;
+  return absl::StrCat(
+      StagesText(work), " by ", static_cast<int>(choice.by), " ", KeyOf(choice.split_at), " ",
+      absl::StrJoin(choice.layers_per_stage, ","),
+      choice.prices != nullptr ? absl::StrCat(" prices ", KeyOf(plan.algorithm.ToString())) : "",
+      choice.send_seconds ? " sends" : "",
+      choice.schedule != nullptr
+          ? absl::StrCat(" orders ", plan.schedule.name(), " ", KeyOf(plan.schedule_file))
+          : "",
+      " limit ", choice.memory_limit.count(), " in flight ", ListText(choice.in_flight),
+      " versions ", ListText(choice.weight_versions));
+}
+
 }  // namespace
 }  // namespace cut_work_cc
 
@@ -89,6 +130,8 @@ extern const StepStage kCutStepStage = {
     .divides = cut_work_cc::CheckStages,
     .ways = cut_work_cc::Ways,
     .run = cut_work_cc::Cut,
+    .reads = cut_work_cc::CutReads,
+    .ways_read = cut_work_cc::WaysRead,
 };
 
 }  // namespace orrery::transforms

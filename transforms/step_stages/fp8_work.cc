@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "support/status.h"
 #include "transforms/step_work.h"
 #include "transforms/training/fp8_mixed.h"
@@ -10,8 +11,12 @@ namespace {
 
 // Costs of shardings, which are chosen by now, are those of 16 bits.
 absl::Status Mix(StepWork& work) {
-  if (!work.sharded.has_value()) work.sharded = work.part();
-  ORRERY_RETURN_IF_ERROR(MixProducts(*work.sharded, *work.plan.copies()).status());
+  ORRERY_ASSIGN_OR_RETURN(
+      work.sharded, SharedFunction(work, "fp8", [&]() -> absl::StatusOr<ir::Function> {
+        ir::Function mixed = work.last();
+        ORRERY_RETURN_IF_ERROR(MixProducts(mixed, *work.plan.copies()).status());
+        return mixed;
+      }));
   work.batched.resize(work.sharded->outputs().size(), false);  // copies of weights are no results
   return absl::OkStatus();
 }
@@ -24,6 +29,10 @@ extern const StepStage kFp8StepStage = {
     .summary = "products of linear layers read copies of 8 or 4 bits",
     .applies = [](const StepWork& work) { return work.plan.copies().has_value(); },
     .run = fp8_work_cc::Mix,
+    .reads =
+        [](const StepWork& work) {
+          return absl::StrCat(ir::ToString(*work.plan.copies()), " on ", Places(work.mesh));
+        },
 };
 
 }  // namespace orrery::transforms

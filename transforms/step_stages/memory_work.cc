@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "transforms/memory/offload.h"
 #include "transforms/memory/recompute.h"
 #include "transforms/step_work.h"
@@ -38,6 +39,12 @@ extern const StepStage kRecomputeStepStage = {
     .applies =
         [](const StepWork& work) { return Rematerializes(memory_work_cc::KeepRuleOf(work)); },
     .run = [](StepWork& work) { return Recompute(*work.step, memory_work_cc::KeepRuleOf(work)); },
+    .reads =
+        [](const StepWork& work) {
+          const KeepRule rule = memory_work_cc::KeepRuleOf(work);
+          return absl::StrCat(KeyOf(ToString(rule.policy)), rule.gathers ? " gathers" : "",
+                              rule.fuses ? " fuses" : "", rule.whole ? " whole" : "");
+        },
 };
 
 extern const StepStage kOffloadActivationsStepStage = {
@@ -45,6 +52,10 @@ extern const StepStage kOffloadActivationsStepStage = {
     .summary = "copies of activations to the host, and back",
     .applies = [](const StepWork& work) { return work.plan.offload.activations; },
     .run = memory_work_cc::OffloadTheActivations,
+    .reads =
+        [](const StepWork& work) {
+          return absl::StrCat(KeyOf(ToString(work.plan.offload)), " ", work.plan.offload_prefetch);
+        },
 };
 
 extern const StepStage kOffloadOptimizerStepStage = {
@@ -53,6 +64,7 @@ extern const StepStage kOffloadOptimizerStepStage = {
     .applies = [](const StepWork& work) { return work.plan.offload.optimizer; },
     .check = memory_work_cc::CheckOptimizer,
     .run = [](StepWork& work) { return OffloadOptimizer(work.plan.offload, *work.step); },
+    .reads = [](const StepWork& work) { return KeyOf(ToString(work.plan.offload)); },
 };
 
 }  // namespace orrery::transforms

@@ -35,7 +35,8 @@ absl::Status Microbatches(StepWork& work) {
   const int64_t microbatches = work.plan.microbatches;
   const ir::Function& whole = work.whole;
   if (microbatches > 1) {
-    ORRERY_ASSIGN_OR_RETURN(work.one, PartOf(work));
+    ORRERY_ASSIGN_OR_RETURN(work.one,
+                            SharedFunction(work, "microbatch", [&] { return PartOf(work); }));
   }
   const ir::Function& part = work.part();
   for (size_t i = 0; i < whole.outputs().size(); ++i) {
@@ -62,6 +63,7 @@ extern const StepStage kMicrobatchStepStage = {
     .applies = [](const StepWork& work) { return !work.sliced(); },
     .divides = microbatch_work_cc::CheckBatch,
     .run = microbatch_work_cc::Microbatches,
+    .reads = [](const StepWork& work) { return absl::StrCat(work.plan.microbatches); },
 };
 
 }  // namespace orrery::transforms

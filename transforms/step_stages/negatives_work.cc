@@ -33,7 +33,9 @@ absl::Status Run(StepWork& work) {
                                     "negatives gathered"));
   }
   if (!SamplesMeet(part)) return absl::OkStatus();
-  ORRERY_ASSIGN_OR_RETURN(work.one, AsFeasible(OwnNegatives(part, work.plan.dp * work.plan.ep)));
+  ORRERY_ASSIGN_OR_RETURN(work.one, SharedFunction(work, "negatives", [&] {
+                            return AsFeasible(OwnNegatives(part, work.plan.dp * work.plan.ep));
+                          }));
   return absl::OkStatus();
 }
 
@@ -50,6 +52,7 @@ extern const StepStage kNegativesStepStage = {
         },
     .check = negatives_work_cc::Check,
     .run = negatives_work_cc::Run,
+    .reads = [](const StepWork& work) { return absl::StrCat(work.plan.dp * work.plan.ep); },
 };
 
 }  // namespace orrery::transforms

@@ -1,12 +1,20 @@
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "support/status.h"
 #include "transforms/plan/mesh.h"
 #include "transforms/sharding/auto_shard.h"
 #include "transforms/sharding/shard.h"
+#include "transforms/sharding/sharding_graph.h"
 #include "transforms/sharding/sharding_memo.h"
 #include "transforms/step_work.h"
 #include "transforms/training/microbatch.h"
@@ -31,10 +39,8 @@ std::optional<SequenceParallel> PatternOf(const StepWork& work) {
 
 AutoShardOptions ShardingOf(const StepWork& work) {
   const ParallelPlan& plan = work.plan;
-  const ZeroOptions zero = ZeroOf(plan);
   // The first stage keeps the most: a part of the model, and that of several microbatches.
   const int64_t in_flight = work.context.in_flight > 0 ? work.context.in_flight : plan.pp;
-  const int64_t group = zero.group > 0 ? zero.group : plan.dp;
   const int64_t most = std::numeric_limits<int64_t>::max() / plan.pp;
   return {.pins = plan.pins,
           .pattern = PatternOf(work),
@@ -44,7 +50,7 @@ AutoShardOptions ShardingOf(const StepWork& work) {
           .memory_limit = Bytes(std::min(work.context.memory_limit.count(), most) * plan.pp),
           .in_flight = std::min(in_flight, plan.microbatches),
           .gathers = GathersAgain(work),
-          .held = PartsHeld(zero, std::min(group, plan.dp)),
+          .held = PartsHeld(ZeroOf(plan), ZeroGroupOf(plan)),
           .memory_price = work.context.alternative.memory_price,
           .link_price = work.context.alternative.link_price};
 }
@@ -92,26 +98,124 @@ absl::Status CheckDivides(const StepWork& work) {
   return absl::OkStatus();
 }
 
-absl::Status ShardStep(StepWork& work) {
-  const std::vector<bool> batched = BatchedInputs(work.whole);
-  if (work.context.prices == nullptr) {
-    ORRERY_ASSIGN_OR_RETURN(work.sharded, AsFeasible(Shard(work.part(), work.mesh, batched)));
-    return absl::OkStatus();
+// What AutoShard answered, or why it did not.
+struct ShardingPart {
+  absl::StatusOr<ShardingAnswer> answer;
+
+  Bytes held() const {
+    if (!answer.ok()) return Bytes(0);
+    const KeptMemory& kept = *answer->report.kept;
+    return Bytes(answer->sharded->held_bytes() + kept.whole.held_bytes() +
+                 kept.in_parts.held_bytes());
   }
+  // What is reported of memory is summed up for each plan anew, of terms that are the same.
+  uint64_t number() const {
+    if (!answer.ok()) return NumberOf(answer.status());
+    const AutoShardReport& report = answer->report;
+    const KeptFactors factors = FactorsOf({}, 1);
+    return absl::HashOf(answer->number, report.nodes, report.edges, report.labels, report.composed,
+                        report.solved, report.seconds, report.optimal, report.choice,
+                        report.kept->whole.Sum(factors), report.kept->in_parts.Sum(factors));
+  }
+};
+
+std::string PinsText(const std::vector<ShardingPin>& pins) {
+  return absl::StrJoin(pins, " ", [](std::string* text, const ShardingPin& pin) {
+    absl::StrAppend(text, KeyOf(ToString(pin)));
+  });
+}
+
+// To the bit: %a. What is in flight and what is held only counts where memory does; what is
+// reported of it follows from the answer.
+std::string OptionsText(const AutoShardOptions& options) {
+  std::string text = absl::StrFormat(
+      "pattern %d attention %d microbatches %d links %a pins %s%s",
+      options.pattern.has_value() ? static_cast<int>(*options.pattern) : -1,
+      static_cast<int>(options.context_attention), options.microbatches, options.link_price,
+      PinsText(options.pins), options.whole_results ? " whole results" : "");
+  if (!WeighsMemory(options)) return text;
+  const HeldParts& held = options.held;
+  absl::StrAppendFormat(&text, " memory %a limit %d in flight %d held %a %a %a%s",
+                        options.memory_price, options.memory_limit.count(), options.in_flight,
+                        held.parameters, held.gradients, held.states,
+                        options.gathers ? " in parts" : "");
+  return text;
+}
+
+std::string Reads(const StepWork& work) {
+  const std::string places = PlacesInStage(work.mesh);
+  if (work.context.prices == nullptr) return places;
+  return absl::StrCat(places, " prices ", KeyOf(work.plan.algorithm.ToString()), " ",
+                      OptionsText(ShardingOf(work)));
+}
+
+absl::StatusOr<ShardingAnswer> Choose(const StepWork& work, const AutoShardOptions& options) {
+  ShardingAnswer answer;
+  // What is wrong with pins is an error, and none of this plan alone.
+  ORRERY_ASSIGN_OR_RETURN(ir::Function sharded,
+                          AutoShard(work.part(), work.mesh, BatchedInputs(work.whole),
+                                    *work.context.prices, options, &answer.report));
+  answer.sharded = std::make_shared<const ir::Function>(std::move(sharded));
+  answer.number = work.key.empty() ? 0 : NumberOfAll(*answer.sharded);
+  return answer;
+}
+
+// The same on the mesh of this plan, which may have other stages.
+std::shared_ptr<const ir::Function> OnMesh(std::shared_ptr<const ir::Function> function,
+                                           const ir::Mesh& mesh) {
+  if (function->mesh() == mesh) return function;
+  const auto moved = std::make_shared<ir::Function>(*function);
+  moved->SetMesh(mesh);
+  return moved;
+}
+
+// What was chosen for a plan that shares the work's key is chosen here.
+absl::StatusOr<ShardingAnswer> ChooseOnce(const StepWork& work, const AutoShardOptions& options) {
+  if (work.key.empty()) return Choose(work, options);
+  PartStore& store = *work.context.parts.store;
+  const auto make = [&] { return ShardingPart{Choose(work, options)}; };
+  // A price of memory follows from a plan's own figures: few plans have the same.
+  const auto part =
+      WeighsMemory(options)
+          ? store.FindOrMakeFromSecond<ShardingPart>("shardings by memory", work.key, make)
+          : store.FindOrMake<ShardingPart>("shardings", work.key, make);
+  ORRERY_ASSIGN_OR_RETURN(ShardingAnswer answer, part->answer);
+  answer.sharded = OnMesh(std::move(answer.sharded), work.mesh);
+  SumKept(options, answer.report);
+  return answer;
+}
+
+// Other questions have the same answer: what is made of it is shared with those, too.
+void KeyByAnswer(const ShardingAnswer& answer, StepWork& work) {
+  if (work.key.empty()) return;
+  work.key.resize(work.key.size() - Reads(work).size());
+  absl::StrAppend(&work.key, "as ", absl::Hex(answer.number));
+}
+
+absl::Status ShardByProducts(StepWork& work) {
+  ORRERY_ASSIGN_OR_RETURN(
+      work.sharded, SharedFunction(work, "products", [&] {
+        return AsFeasible(Shard(work.part(), work.mesh, BatchedInputs(work.whole)));
+      }));
+  work.sharded = OnMesh(std::move(work.sharded), work.mesh);
+  return absl::OkStatus();
+}
+
+absl::Status ShardStep(StepWork& work) {
+  if (work.context.prices == nullptr) return ShardByProducts(work);
   const AutoShardOptions options = ShardingOf(work);
   const ShardingAlternative& wanted = work.context.alternative;
-  const ShardingMemo::Answer* known = wanted.memo != nullptr ? wanted.memo->Find(options) : nullptr;
-  AutoShardReport report;
+  const ShardingAnswer* known = wanted.memo != nullptr ? wanted.memo->Find(options) : nullptr;
+  ShardingAnswer answer;
   if (known != nullptr) {
-    work.sharded = known->sharded;
-    report = known->report;
+    answer = *known;
   } else {
-    // What is wrong with pins is an error, and none of this plan alone.
-    ORRERY_ASSIGN_OR_RETURN(work.sharded, AutoShard(work.part(), work.mesh, batched,
-                                                    *work.context.prices, options, &report));
-    if (wanted.memo != nullptr) wanted.memo->Add(options, *work.sharded, report);
+    ORRERY_ASSIGN_OR_RETURN(answer, ChooseOnce(work, options));
+    if (wanted.memo != nullptr) wanted.memo->Add(options, answer);
   }
-  if (wanted.wants && !wanted.wants(report)) {
+  work.sharded = std::move(answer.sharded);
+  KeyByAnswer(answer, work);
+  if (wanted.wants && !wanted.wants(answer.report)) {
     return absl::CancelledError("this sharding is not wanted");
   }
   return absl::OkStatus();
@@ -127,6 +231,7 @@ extern const StepStage kShardStepStage = {
     .check = shard_work_cc::Check,
     .divides = shard_work_cc::CheckDivides,
     .run = shard_work_cc::ShardStep,
+    .reads = shard_work_cc::Reads,
 };
 
 }  // namespace orrery::transforms

@@ -1,3 +1,4 @@
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,7 +41,8 @@ absl::Status CheckCount(const StepWork& work) {
 // Which outputs have the rows of the slice.
 absl::Status Slice(StepWork& work) {
   ORRERY_ASSIGN_OR_RETURN(
-      work.one, AsFeasible(SliceSequence(work.whole, DecidedOn(work.whole, work.context))));
+      ir::Function one, AsFeasible(SliceSequence(work.whole, DecidedOn(work.whole, work.context))));
+  work.one = std::make_shared<const ir::Function>(std::move(one));
   for (size_t i = 0; i < work.whole.outputs().size(); ++i) {
     work.batched.push_back(work.whole.type(work.whole.outputs()[i].value).dims !=
                            work.one->type(work.one->outputs()[i].value).dims);

@@ -26,12 +26,15 @@ absl::Status CheckGroups(const StepWork& work) {
 
 bool HasGroups(const StepWork& work) {
   const int64_t group = ZeroOf(work.plan).group;
-  return work.sharded.has_value() && group > 0 && group < work.plan.dp;
+  return work.sharded != nullptr && group > 0 && group < work.plan.dp;
 }
 
 absl::Status SplitGroups(StepWork& work) {
-  work.sharded =
-      SplitAxis(*work.sharded, {.axis = "dp", .inner = kZeroAxis, .size = ZeroOf(work.plan).group});
+  ORRERY_ASSIGN_OR_RETURN(
+      work.sharded, SharedFunction(work, "zero-groups", [&]() -> absl::StatusOr<ir::Function> {
+        return SplitAxis(*work.sharded,
+                         {.axis = "dp", .inner = kZeroAxis, .size = ZeroOf(work.plan).group});
+      }));
   work.mesh = work.sharded->mesh();
   if (work.context.stages.prices != nullptr) {
     work.prices.emplace(*work.context.stages.prices, work.mesh.Find(kZeroAxis).value());
@@ -48,6 +51,10 @@ extern const StepStage kZeroGroupsStepStage = {
     .applies = zero_work_cc::HasGroups,
     .check = zero_work_cc::CheckGroups,
     .run = zero_work_cc::SplitGroups,
+    .reads =
+        [](const StepWork& work) {
+          return absl::StrCat(ZeroOf(work.plan).group, " on ", Places(work.mesh));
+        },
 };
 
 extern const StepStage kZeroStepStage = {
@@ -55,6 +62,11 @@ extern const StepStage kZeroStepStage = {
     .summary = "shards of state, gradients and parameters, with their gathers and scatters",
     .applies = [](const StepWork& work) { return work.plan.zero > 0; },
     .run = [](StepWork& work) { return ApplyZero(ZeroOf(work.plan), *work.step); },
+    .reads =
+        [](const StepWork& work) {
+          const ZeroOptions zero = ZeroOf(work.plan);
+          return absl::StrCat(zero.stage, " ", zero.group, " ", zero.prefetch);
+        },
 };
 
 }  // namespace orrery::transforms

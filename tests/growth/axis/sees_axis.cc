@@ -1,7 +1,7 @@
 #include <boost/program_options.hpp>
 #include <iostream>
 
-#include "search/space.h"
+#include "search/spaces/space.h"
 #include "tools/plan_flags.h"
 #include "transforms/plan/axis_page.h"
 #include "transforms/plan/plan_text.h"

@@ -5,10 +5,13 @@ namespace chunks_cc {
 namespace {
 
 // Only some schedules leave it open how many stages a rank holds.
-std::vector<ParallelPlan> Choices(const SpaceQuestion&, const ParallelPlan& plan,
+std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelPlan& plan,
                                   std::span<const ParallelPlan> given) {
   if (plan.schedule->chunks == 0 && !given.empty()) {
     return WithGiven<&ParallelPlan::chunks>(plan, given);
+  }
+  if (plan.schedule->chunks == 0 && plan.pp > 1 && question.full) {
+    return WithEach<&ParallelPlan::chunks>(plan, std::vector<int64_t>{0, 4});
   }
   return WithEach<&ParallelPlan::chunks>(plan, std::vector<int64_t>{0});
 }

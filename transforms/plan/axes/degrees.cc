@@ -38,6 +38,20 @@ std::vector<ParallelPlan> ExpertChoices(const SpaceQuestion& question, const Par
   return WithEach<&ParallelPlan::ep>(plan, degrees);
 }
 
+// A full space shares out sequences, too, where there are any: ranks that have fewer positions than
+// these would wait for each other's keys and values for longer than they compute.
+std::vector<ParallelPlan> ContextChoices(const SpaceQuestion& question, const ParallelPlan& plan,
+                                         std::span<const ParallelPlan> given) {
+  if (!given.empty()) return WithGiven<&ParallelPlan::cp>(plan, given);
+  if (!question.full || question.sequence == 0 || plan.cp != 1) return {plan};
+  std::vector<int64_t> degrees = Divisors(question.devices);
+  constexpr int64_t kLeast = 512;
+  std::erase_if(degrees, [&](int64_t cp) {
+    return question.sequence % cp != 0 || (cp > 1 && question.sequence / cp < kLeast);
+  });
+  return WithEach<&ParallelPlan::cp>(plan, degrees);
+}
+
 // More ranks of one axis: on devices that are free, else from those of the data-parallel axis.
 // Each has fewer activations, or not.
 template <auto kField, bool kFewerActivations>
@@ -145,6 +159,7 @@ extern const AxisInfo kCpAxis = {
     .parse = ParseNumber<&ParallelPlan::cp>,
     .print = PrintNumber<&ParallelPlan::cp>,
     .copy = CopyField<&ParallelPlan::cp>,
+    .choices = degrees_cc::ContextChoices,
     .degree = degrees_cc::Degree<&ParallelPlan::cp>,
     .cell = NumberCell<&ParallelPlan::cp>,
 };

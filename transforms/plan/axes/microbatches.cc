@@ -52,8 +52,12 @@ std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelP
   constexpr auto kField = &ParallelPlan::microbatches;
   const int64_t share = std::max<int64_t>(1, question.batch_size / plan.dp / plan.ep);
   if (given.empty()) {
-    return WithEach<kField>(
-        plan, question.cuts_sequences ? SliceCounts(question, plan) : BatchCounts(share, plan.pp));
+    std::vector<int64_t> counts =
+        question.cuts_sequences ? SliceCounts(question, plan) : BatchCounts(share, plan.pp);
+    // With fewer than ranks some of these wait all the time: in a full space, which has so many
+    // plans, there is no room for them.
+    if (question.full) std::erase_if(counts, [&](int64_t count) { return count < plan.pp; });
+    return WithEach<kField>(plan, counts);
   }
   std::vector<ParallelPlan> plans;
   for (const ParallelPlan& one : given) {

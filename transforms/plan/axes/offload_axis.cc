@@ -40,6 +40,7 @@ extern const AxisInfo kOffloadAxis = {
     .print = offload_axis_cc::Print,
     .copy = CopyField<&ParallelPlan::offload>,
     .split = ParseOffloadList,
+    .full = {"optimizer", "activations", "optimizer+activations"},
     .names_itself = true,
     .suggest = offload_axis_cc::Suggestions,
 };

@@ -1,6 +1,20 @@
 #include "transforms/plan/axis_fields.h"
 
 namespace orrery::transforms {
+namespace order_cc {
+namespace {
+
+// A full space has stages next to each other, too, where both they and replicas are several: else
+// it is the same.
+std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelPlan& plan,
+                                  std::span<const ParallelPlan> given) {
+  if (!given.empty()) return WithGiven<&ParallelPlan::order>(plan, given);
+  if (!question.full || plan.dp == 1 || plan.pp == 1) return {plan};
+  return AndEach<&ParallelPlan::order>(plan, std::vector<MeshOrder>{"hp,pp,dp"});
+}
+
+}  // namespace
+}  // namespace order_cc
 
 extern const AxisInfo kOrderAxis = {
     .flag = "order",
@@ -19,6 +33,7 @@ extern const AxisInfo kOrderAxis = {
     .parse = ParseField<&ParallelPlan::order, MeshOrder::Parse>,
     .print = [](const ParallelPlan& plan) { return plan.order.ToString(); },
     .copy = CopyField<&ParallelPlan::order>,
+    .choices = order_cc::Choices,
 };
 
 }  // namespace orrery::transforms

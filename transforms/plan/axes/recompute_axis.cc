@@ -68,6 +68,7 @@ extern const AxisInfo kRecomputeAxis = {
     .print = recompute_axis_cc::Print,
     .copy = CopyField<&ParallelPlan::recompute>,
     .split = ParseRecomputeList,
+    .full = {"selective", "full"},
     .relieve = recompute_axis_cc::Relief,
     .names_itself = true,
     .column_position = 7,

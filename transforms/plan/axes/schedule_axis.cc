@@ -12,13 +12,40 @@ std::vector<absl::string_view> Names() {
   return names;
 }
 
+// Whether the schedule has orders for the pipeline.
+bool IsPossible(const PipelineSchedule& schedule, const ParallelPlan& plan) {
+  return schedule
+      .CheckShape(
+          schedule.ShapeOf(static_cast<int32_t>(plan.pp), static_cast<int32_t>(plan.microbatches)))
+      .ok();
+}
+
 bool FromFile(const ParallelPlan& plan) { return !plan.schedule_file.empty(); }
+
+// What a search that chooses degrees tries: the schedules that people train with, where there is a
+// pipeline and a rank's chunks come by turns evenly; in a full space all that a step may be ordered
+// by and still be the same step, but for `distir`, whose order is that of no machine.
+std::vector<ParallelPlan> OfItself(const SpaceQuestion& question, const ParallelPlan& plan) {
+  std::vector<ParallelPlan> plans = {plan};
+  const bool open = question.saves_memory && plan.pp > 1 && plan.schedule == ScheduleChoice();
+  if (!open || question.cuts_sequences) return plans;
+  for (const PipelineSchedule* schedule : AllSchedules()) {
+    const bool usual = schedule->name == "interleaved" && plan.microbatches % plan.pp == 0;
+    const bool same_step = !schedule->asynchronous && !schedule->slices_sequence;
+    const bool full =
+        question.full && same_step && schedule->name != "distir" && IsPossible(*schedule, plan);
+    if ((usual || full) && schedule->name != plan.schedule.name()) {
+      plans.emplace_back(plan).schedule = ScheduleChoice::Parse(schedule->name).value();
+    }
+  }
+  return plans;
+}
 
 // Where the numbers of microbatches are left open, schedules that cut sequences have others.
 std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelPlan& plan,
                                   std::span<const ParallelPlan> given) {
-  std::vector<ParallelPlan> plans = given.empty() ? std::vector<ParallelPlan>{plan}
-                                                  : WithGiven<&ParallelPlan::schedule>(plan, given);
+  std::vector<ParallelPlan> plans =
+      given.empty() ? OfItself(question, plan) : WithGiven<&ParallelPlan::schedule>(plan, given);
   if (!question.open_microbatches) return plans;
   std::erase_if(plans, [&](const ParallelPlan& one) {
     return one.schedule->slices_sequence != question.cuts_sequences;

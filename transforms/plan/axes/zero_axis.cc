@@ -37,6 +37,7 @@ std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelP
   if (given.empty()) {
     std::vector<ParallelPlan> plans = {plan};
     if (!question.saves_memory || !shares || plan.zero != 0) return plans;
+    if (question.full) return AndEach<&ParallelPlan::zero>(plan, std::vector<int64_t>{1, 2, 3});
     if (question.shares_experts && plan.ep > 1) plans.clear();
     for (const int64_t stage : {1, 3}) {
       if (stage == 3 && plan.pp > 1) continue;
@@ -49,6 +50,17 @@ std::vector<ParallelPlan> Choices(const SpaceQuestion& question, const ParallelP
 }
 
 bool ShardsParameters(const ParallelPlan& plan) { return plan.zero > 0; }
+
+// A full space shards in one node, too, which holds several ranks along dp: copies are between
+// nodes (hybrid sharding, MiCS).
+std::vector<ParallelPlan> GroupChoices(const SpaceQuestion& question, const ParallelPlan& plan,
+                                       std::span<const ParallelPlan> given) {
+  if (!given.empty()) return WithGiven<&ParallelPlan::zero_group>(plan, given);
+  if (!question.full || !ShardsParameters(plan)) return {plan};
+  const int64_t in_node = question.devices_a_node / (plan.hp * plan.cp * plan.ep);
+  if (in_node < 2 || in_node >= plan.dp || plan.dp % in_node != 0) return {plan};
+  return AndEach<&ParallelPlan::zero_group>(plan, std::vector<int64_t>{in_node});
+}
 
 void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const ParallelPlan& plan,
                  std::vector<Suggestion>& suggestions) {
@@ -113,6 +125,7 @@ extern const AxisInfo kZeroGroupAxis = {
     .copy = CopyField<&ParallelPlan::zero_group>,
     .applies = zero_axis_cc::ShardsParameters,
     .needs = "ZeRO's stage 1, 2 or 3 beside it",
+    .choices = zero_axis_cc::GroupChoices,
     .cell = NumberCell<&ParallelPlan::zero_group>,
 };
 

@@ -1,0 +1,53 @@
+#include "search/bounds/least_memory.h"
+
+#include <algorithm>
+
+#include "transforms/memory/zero.h"
+#include "transforms/step_work.h"
+
+namespace orrery::search {
+
+WeightBytes SumWeights(const Setting& setting) {
+  WeightBytes sums;
+  for (const ir::Input& input : setting.step.inputs()) {
+    const auto size = static_cast<double>(SizeOf(setting.step.type(input.value)).count());
+    if (input.role == ir::InputRole::kParameter) sums.parameters += size;
+    if (input.role == ir::InputRole::kState) sums.states += size;
+  }
+  return sums;
+}
+
+Bytes LeastMemory(const WeightBytes& sums, const ParallelPlan& plan) {
+  const transforms::HeldParts held =
+      transforms::PartsHeld(transforms::ZeroOf(plan), transforms::ZeroGroupOf(plan));
+  const double states = plan.offload.optimizer ? 0 : sums.states;
+  const double bytes = sums.parameters * held.parameters + states * held.states;
+  const int64_t of_replica = plan.ranks() / plan.dp;
+  return Bytes(static_cast<int64_t>(bytes / static_cast<double>(of_replica)));
+}
+
+Bytes LeastMemory(const Setting& setting, const ParallelPlan& plan) {
+  return LeastMemory(SumWeights(setting), plan);
+}
+
+Bytes MemoryLimit(const Setting& setting, const ParallelPlan& plan) {
+  const Bytes limit = setting.lowering.memory_limit;
+  if (!setting.lowering.device_memory) return limit;
+  const cluster::Cluster& cluster = setting.cluster;
+  Bytes most = cluster.device.memory;
+  if (cluster.kind_count() > 1) {
+    most = Bytes(0);
+    const int64_t ranks = std::min<int64_t>(plan.ranks(), cluster.size());
+    for (int32_t rank = 0; rank < ranks; ++rank) {
+      most = std::max(most, cluster.device_of(cluster::DeviceId(rank)).memory);
+    }
+  }
+  return limit == Bytes(0) ? most : std::min(limit, most);
+}
+
+bool CannotFit(const Setting& setting, const ParallelPlan& plan) {
+  const Bytes limit = MemoryLimit(setting, plan);
+  return limit > Bytes(0) && LeastMemory(setting, plan) > limit;
+}
+
+}  // namespace orrery::search

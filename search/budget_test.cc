@@ -1,0 +1,84 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "search/search.h"
+#include "search/settings/setting_test_util.h"
+#include "search/spaces/space_test_util.h"
+
+namespace orrery::search {
+namespace budget_test_cc {
+namespace {
+
+// A real space, of which a part is played.
+class Budgeted : public testing::TestWithParam<Method> {
+ protected:
+  Budgeted() {
+    plans_ = Enumerate(SpaceOf({{"micro-batches", "1,2,4,8"}, {"zero", "0,1"}}),
+                       {.devices = 8, .batch_size = 48})
+                 .value();
+  }
+
+  SearchRows Search(int64_t candidates, int32_t threads) const {
+    return SearchThrough([this](const ParallelPlan&) -> const Setting& { return setting_; }, plans_,
+                         {.threads = threads,
+                          .top = 1,
+                          .method = GetParam(),
+                          .budget = {.candidates = candidates},
+                          .neighbours = [this](size_t i) { return plans_.Neighbours(i); },
+                          .family = [this](size_t i) { return plans_.FamilyOf(i); }})
+        .value();
+  }
+
+  const Setting setting_ = MlpSetting();
+  PlanList plans_;
+};
+
+TEST_P(Budgeted, FindsTheWinnerOfAllInHalf) {
+  const SearchRows all =
+      SearchThrough([this](const ParallelPlan&) -> const Setting& { return setting_; }, plans_, {})
+          .value();
+  const auto half = static_cast<int64_t>(plans_.size() / 2);
+  const SearchRows some = Search(half, 1);
+  ASSERT_EQ(some.size(), all.size());
+  EXPECT_LE(std::ssize(some.played()), half);
+  EXPECT_EQ(Ranked(some).front()->step_time, Ranked(all).front()->step_time);
+}
+
+TEST_P(Budgeted, DoesNotDependOnThreads) {
+  const std::string one = ResultsCsv(setting_, Search(20, 1));
+  EXPECT_EQ(ResultsCsv(setting_, Search(20, 3)), one);
+  EXPECT_THAT(one, testing::HasSubstr("left: the budget of the search ended before"));
+}
+
+TEST_P(Budgeted, WithEnoughIsTheWholeSearch) {
+  const SearchRows some = Search(1000, 2);
+  EXPECT_FALSE(some.least_left().has_value());
+  const SearchRows all =
+      SearchThrough([this](const ParallelPlan&) -> const Setting& { return setting_; }, plans_,
+                    {.top = 1})
+          .value();
+  EXPECT_EQ(ResultsCsv(setting_, some), ResultsCsv(setting_, all));
+}
+
+INSTANTIATE_TEST_SUITE_P(Methods, Budgeted,
+                         testing::Values(Method::kExhaustive, Method::kBeam, Method::kAnnealing),
+                         [](const auto& method) { return ToString(method.param); });
+
+// However little time there is, some are played, and the others are rows.
+TEST(Budget, OfTimeEnds) {
+  const Setting setting = MlpSetting();
+  const PlanList plans =
+      Enumerate(SpaceOf({{"micro-batches", "1,2,4,8"}}), {.devices = 8, .batch_size = 48}).value();
+  const SearchRows rows =
+      SearchThrough([&](const ParallelPlan&) -> const Setting& { return setting; }, plans,
+                    {.top = 1, .budget = {.seconds = 1e-9}})
+          .value();
+  EXPECT_EQ(rows.size(), plans.size());
+  EXPECT_TRUE(rows.least_left().has_value());
+}
+
+}  // namespace
+}  // namespace budget_test_cc
+}  // namespace orrery::search

@@ -1,0 +1,138 @@
+#include "search/candidates.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "search/bounds/least_memory.h"
+#include "support/threads.h"
+
+namespace orrery::search {
+
+Candidates::Candidates(const SettingOf& setting_of, const PlansView& plans, const ReliefOf& relief)
+    : setting_of_(setting_of), plans_(plans), relief_(relief) {}
+
+std::vector<ParallelPlan> Candidates::PlansOf(size_t i) const {
+  std::vector<ParallelPlan> plans = {plans_[i]};
+  if (!relief_) return plans;
+  for (ParallelPlan& other : relief_(plans.front())) plans.push_back(std::move(other));
+  return plans;
+}
+
+// Each thread takes a block of candidates after another: what bounds of plans share, a thread finds
+// once.
+void Candidates::FindBounds(size_t threads) {
+  const size_t count = plans_.size();
+  if (relief_) {
+    begins_.assign(1, 0);
+    for (size_t i = 0; i < count; ++i) begins_.push_back(begins_.back() + PlansOf(i).size());
+  }
+  facts_.resize(relief_ ? begins_.back() : count);
+  constexpr size_t kBlock = 1024;
+  const size_t blocks = (count + kBlock - 1) / kBlock;
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    SearchBounds bounds(setting_of_);
+    for (size_t block = next++; block < blocks; block = next++) {
+      for (size_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
+        const std::vector<ParallelPlan> plans = PlansOf(i);
+        for (size_t one = 0; one < plans.size(); ++one) {
+          facts_[Begin(i) + one] = {
+              .bound = bounds.Of(plans[one]),
+              .ranks = static_cast<uint32_t>(plans[one].ranks()) & 0x3fffffffu,
+              .too_large = bounds.is_too_large() ? 1u : 0u,
+              .tight = bounds.is_tight() ? 1u : 0u};
+        }
+      }
+    }
+  };
+  const size_t useful = std::min(threads, blocks);
+  RunOnThreads(work, useful > 0 ? useful - 1 : 0);
+}
+
+bool Candidates::NeverFits(size_t i) const {
+  if (facts_.empty()) return false;
+  for (size_t at = Begin(i); at < End(i); ++at) {
+    if (!facts_[at].too_large) return false;
+  }
+  return true;
+}
+
+bool Candidates::IsBeaten(size_t i, const Incumbents& incumbents) const {
+  if (facts_.empty() || NeverFits(i)) return false;
+  for (size_t at = Begin(i); at < End(i); ++at) {
+    const bool fits = !facts_[at].too_large;
+    if (fits && !incumbents.Beat(facts_[at].bound, facts_[at].ranks)) return false;
+  }
+  return true;
+}
+
+size_t Candidates::FirstThatMayFit(size_t i) const {
+  for (size_t one = 0; Begin(i) + one < End(i); ++one) {
+    if (!Fact(i, one).too_large) return one;
+  }
+  return 0;
+}
+
+Duration Candidates::LeastTime(size_t i) const {
+  if (facts_.empty()) return Duration(0);
+  Duration least = Fact(i, FirstThatMayFit(i)).bound.time;
+  for (size_t at = Begin(i); at < End(i); ++at) {
+    if (!facts_[at].too_large) least = std::min(least, facts_[at].bound.time);
+  }
+  return least;
+}
+
+Bytes Candidates::LeastMemoryOf(size_t i) const {
+  return facts_.empty() ? Bytes(0) : Fact(i, 0).bound.memory;
+}
+
+std::vector<uint32_t> Candidates::Promising() const {
+  std::vector<uint32_t> order(plans_.size());
+  std::iota(order.begin(), order.end(), uint32_t{0});
+  if (facts_.empty()) return order;
+  std::ranges::stable_sort(order, {}, [&](uint32_t i) { return LeastTime(i); });
+  return order;
+}
+
+std::vector<uint32_t> Candidates::Plainest(const std::function<int32_t(size_t)>& changes) const {
+  const std::vector<uint32_t> promising = Promising();
+  if (facts_.empty()) return promising;
+  // There are millions of them, and few sorts: each goes behind those of its sort.
+  std::map<std::pair<bool, int32_t>, std::vector<uint32_t>> sorts;
+  for (const uint32_t i : promising) {
+    sorts[{Fact(i, 0).tight != 0, changes ? changes(i) : 0}].push_back(i);
+  }
+  std::vector<uint32_t> order;
+  order.reserve(promising.size());
+  for (const auto& [sort, of_sort] : sorts) {
+    order.insert(order.end(), of_sort.begin(), of_sort.end());
+  }
+  return order;
+}
+
+Result Candidates::TooLargeRow(const ParallelPlan& plan, size_t i, size_t one) const {
+  const Setting& setting = setting_of_(plan);
+  if (!CannotFit(setting, plan)) return TooLarge(setting, plan, Fact(i, one).bound);
+  return CannotFitResult(setting, plan);
+}
+
+Result Candidates::Row(size_t i, Unplayed why) const {
+  const ParallelPlan plan = plans_[i];
+  switch (why) {
+    case Unplayed::kTooLarge:
+      return TooLargeRow(plan, i, 0);
+    case Unplayed::kPruned:
+      return Pruned(plan, Fact(i, FirstThatMayFit(i)).bound);
+    case Unplayed::kLeft:
+      break;
+  }
+  Result left;
+  left.plan = plan;
+  left.left = true;
+  return left;
+}
+
+}  // namespace orrery::search

@@ -1,0 +1,105 @@
+#include "search/candidates.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "search/bounds/least_work.h"
+#include "search/evaluate.h"
+#include "search/settings/setting_test_util.h"
+#include "transforms/plan/plan_text.h"
+
+namespace orrery::search {
+namespace candidates_test_cc {
+namespace {
+
+class CandidatesOfMlp : public testing::Test {
+ protected:
+  const Setting setting_ = MlpSetting();
+  const SettingOf setting_of_ = [this](const ParallelPlan&) -> const Setting& { return setting_; };
+  const std::vector<ParallelPlan> plans_ = {{.dp = 8}, {.pp = 8, .microbatches = 2}, {.hp = 8}};
+  const PlansView view_ = plans_;
+  const ReliefOf none_;
+};
+
+TEST_F(CandidatesOfMlp, AreUnknownBeforeTheyAreBounded) {
+  const Candidates candidates(setting_of_, view_, none_);
+  EXPECT_EQ(candidates.size(), 3u);
+  EXPECT_FALSE(candidates.NeverFits(0));
+  EXPECT_FALSE(candidates.IsBeaten(0, Incumbents(1)));
+  EXPECT_EQ(candidates.LeastTime(1), Duration(0));
+  EXPECT_EQ(candidates.LeastMemoryOf(1), Bytes(0));
+  EXPECT_EQ(candidates.Promising(), (std::vector<uint32_t>{0, 1, 2}));
+}
+
+// On any number of threads the same.
+TEST_F(CandidatesOfMlp, HaveTheBoundsOfTheirPlans) {
+  Bounds bounds(setting_);
+  for (const size_t threads : {size_t{1}, size_t{4}}) {
+    Candidates candidates(setting_of_, view_, none_);
+    candidates.FindBounds(threads);
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      const PlanBound bound = bounds.Of(plans_[i]);
+      EXPECT_GT(bound.time, Duration(0));
+      EXPECT_EQ(candidates.LeastTime(i), bound.time);
+      EXPECT_EQ(candidates.LeastMemoryOf(i), bound.memory);
+    }
+    const std::vector<uint32_t> order = candidates.Promising();
+    EXPECT_LE(candidates.LeastTime(order[0]), candidates.LeastTime(order[1]));
+    EXPECT_LE(candidates.LeastTime(order[1]), candidates.LeastTime(order[2]));
+  }
+}
+
+TEST_F(CandidatesOfMlp, AreMadeIntoRows) {
+  Setting small = MlpSetting();
+  small.lowering.memory_limit = Bytes(1000);
+  const SettingOf setting_of = [&](const ParallelPlan&) -> const Setting& { return small; };
+  Candidates candidates(setting_of, view_, none_);
+  candidates.FindBounds(1);
+  EXPECT_TRUE(candidates.NeverFits(0));
+  EXPECT_TRUE(candidates.IsTooLarge(0, 0));
+  const Result too_large = candidates.Row(0, Unplayed::kTooLarge);
+  EXPECT_EQ(too_large.infeasible->reason, InfeasibleReason::kMemory);
+  EXPECT_EQ(too_large.plan, plans_[0]);
+  EXPECT_FALSE(candidates.Row(1, Unplayed::kPruned).pruned.empty());
+  const Result left = candidates.Row(2, Unplayed::kLeft);
+  EXPECT_TRUE(left.left);
+  EXPECT_FALSE(left.infeasible.has_value());
+}
+
+// Which of them are likely not to fit: those whose bound is more than half of what there is.
+TEST_F(CandidatesOfMlp, BeginWithThePlainestThatAreLikelyToFit) {
+  const std::vector<ParallelPlan> plans = {
+      {.dp = 8}, {.hp = 8, .zero = 0}, {.dp = 8, .zero = 3}, {.dp = 2, .hp = 4}};
+  const PlansView view = plans;
+  Candidates all(setting_of_, view, none_);
+  all.FindBounds(1);
+  const auto changes = [&](size_t i) { return plans[i].zero == 3 ? 1 : 0; };
+  EXPECT_EQ(all.Plainest(changes).back(), 2u);
+  EXPECT_EQ(all.Plainest({}), all.Promising());
+  Setting small = MlpSetting();
+  small.lowering.memory_limit = Bytes(all.LeastMemoryOf(2).count() * 2 + 2);  // of the leanest
+  const SettingOf setting_of = [&](const ParallelPlan&) -> const Setting& { return small; };
+  Candidates tight(setting_of, view, none_);
+  tight.FindBounds(1);
+  ASSERT_GT(all.LeastMemoryOf(0), all.LeastMemoryOf(2));
+  EXPECT_EQ(tight.Plainest(changes).back(), 0u);
+}
+
+TEST_F(CandidatesOfMlp, HaveWhatRelievesThem) {
+  const ReliefOf relief = [](const ParallelPlan& plan) {
+    ParallelPlan other = plan;
+    other.recompute = transforms::ParseRecomputePolicy("full").value();
+    return plan.dp > 1 ? std::vector<ParallelPlan>{other} : std::vector<ParallelPlan>{};
+  };
+  Candidates candidates(setting_of_, view_, relief);
+  candidates.FindBounds(2);
+  EXPECT_EQ(candidates.PlansOf(0).size(), 2u);
+  EXPECT_EQ(candidates.PlansOf(1).size(), 1u);
+  Bounds bounds(setting_);
+  EXPECT_EQ(candidates.LeastTime(2), bounds.Of(plans_[2]).time);  // behind those of the first
+}
+
+}  // namespace
+}  // namespace candidates_test_cc
+}  // namespace orrery::search

@@ -1,0 +1,205 @@
+#include "search/play_step.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "search/runs/skip_ahead.h"
+#include "simulator/engine/play.h"
+#include "simulator/program/time_alone.h"
+#include "support/check.h"
+#include "support/status.h"
+
+namespace orrery::search {
+namespace play_step_cc {
+namespace {
+
+// All that `of` and the options say, of one batch.
+lowering::LoweringInput InputOf(const Played& of, const lowering::LoweringOptions& options) {
+  return {.step = of.step,
+          .schedule = of.schedule,
+          .cluster = of.setting.cluster,
+          .cost_model = *of.setting.cost_model,
+          .options = options,
+          .exchanges = &of.exchanges};
+}
+
+lowering::LoweringOptions OptionsOf(const Played& of) {
+  lowering::LoweringOptions options = LoweringOf(of.setting, of.plan);
+  options.fuse_runs = options.fuse_stretches =
+      !options.every_link;  // who asks for links wants to see kernels, too
+  options.names = of.names;
+  return options;
+}
+
+absl::Status PlayProgram(bool every_link, Run& run) {
+  if (every_link) run.link_use.emplace(run.program);
+  absl::StatusOr<simulator::Trace> trace =
+      simulator::Play(run.program, run.link_use.has_value() ? &*run.link_use : nullptr);
+  if (absl::IsOutOfRange(trace.status())) {
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kUnsupported,
+         .detail = absl::StrCat("the step takes longer than ", ToString(simulator::kEndOfTime),
+                                ", beyond which nothing is simulated; try a smaller batch")});
+  }
+  ORRERY_RETURN_IF_ERROR(trace.status());
+  run.trace = *std::move(trace);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Run> PlayOnce(const Played& of, int32_t rounds,
+                             const lowering::LoweringOptions& options) {
+  ORRERY_ASSIGN_OR_RETURN(Run run, PlayAlone(of, rounds, options));
+  run.report = simulator::Summarize(run.program, run.trace);
+  simulator::AddFragmentation(run.program, options.memory_overhead.fragmentation, run.report);
+  return run;
+}
+
+// The task of a rank that starts at that moment, the first; else the one that finishes then.
+simulator::TaskId TaskAt(const Run& run, simulator::RankClassId rank, Time moment) {
+  simulator::TaskId finishes;
+  for (int32_t t = 0; t < run.program.task_count(); ++t) {
+    const simulator::TaskId task(t);
+    const auto streams = run.program.streams_of(task);
+    const bool on_rank = std::ranges::any_of(streams, [&](simulator::StreamId stream) {
+      return run.program.stream(stream).rank == rank;
+    });
+    if (!on_rank) continue;
+    if (run.trace.start_of(task) == moment) return task;
+    if (run.trace.finish_of(task) == moment && !finishes.valid()) finishes = task;
+  }
+  return finishes;
+}
+
+// A run of kernels has what it needs most from its start to its end, kernels have each their own:
+// with something arriving beside them, peaks differ. Whoever looks at kernels gets the same figures
+// as who does not.
+absl::Status TakePeaksOfRuns(const Played& of, lowering::LoweringOptions options, Run& run) {
+  options.every_link = false;
+  options.fuse_runs = options.fuse_stretches = true;
+  ORRERY_ASSIGN_OR_RETURN(const Run plain, PlayOnce(of, run.rounds, options));
+  ORRERY_CHECK(plain.report.ranks.size() == run.report.ranks.size()) << "folded otherwise";
+  for (int32_t r = 0; r < run.program.rank_count(); ++r) {
+    const simulator::RankClassId rank(r);
+    simulator::MemoryUse peak = plain.report.ranks[rank].memory;
+    if (peak == run.report.ranks[rank].memory) continue;
+    if (peak.task.valid()) peak.task = TaskAt(run, rank, peak.time);
+    run.report.ranks[rank].memory = peak;
+    run.report.ranks[rank].fits = plain.report.ranks[rank].fits;
+  }
+  run.report.communication = plain.report.communication;  // in stretches it is counted otherwise
+  run.report.peak_memory = plain.report.peak_memory;
+  run.report.fits = plain.report.fits;
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace play_step_cc
+
+absl::StatusOr<Run> PlayAlone(const Played& of, int32_t rounds,
+                              const lowering::LoweringOptions& options) {
+  Run run;
+  run.rounds = rounds;
+  lowering::LoweringInput input = play_step_cc::InputOf(of, options);
+  input.rounds = rounds;
+  input.lowered = &run.steps;
+  ORRERY_ASSIGN_OR_RETURN(run.program, lowering::Lower(input));
+  ORRERY_RETURN_IF_ERROR(play_step_cc::PlayProgram(options.every_link, run));
+  return run;
+}
+
+StepPlayer::StepPlayer(const Played& of) : of_(of), options_(play_step_cc::OptionsOf(of)) {}
+
+absl::Status StepPlayer::PrepareFor(int32_t rounds) {
+  if (prepared_.has_value() && prepared_->Serves(rounds)) return absl::OkStatus();
+  lowering::LoweringInput input = play_step_cc::InputOf(of_, options_);
+  input.rounds = rounds;
+  return prepared_.emplace(input).Prepare();
+}
+
+absl::StatusOr<Run> StepPlayer::PlayExtent(lowering::StepExtent extent, Telling telling) {
+  Run run;
+  run.rounds = extent.rounds;
+  extent.lowered = &run.steps;
+  ORRERY_RETURN_IF_ERROR(PrepareFor(extent.rounds));
+  ORRERY_ASSIGN_OR_RETURN(run.program, prepared_->Instantiate(extent));
+  ORRERY_RETURN_IF_ERROR(play_step_cc::PlayProgram(options_.every_link, run));
+  const bool brief = telling == Telling::kBriefly;
+  if (brief) run.brief_of = of_.plan;
+  run.report = brief ? simulator::SummarizeBriefly(run.program, run.trace)
+                     : simulator::Summarize(run.program, run.trace);
+  return run;
+}
+
+// What an allocator loses.
+void StepPlayer::AddLost(Run& run) const {
+  simulator::AddFragmentation(run.program, options_.memory_overhead.fragmentation, run.report);
+}
+
+absl::StatusOr<Run> StepPlayer::PlayRounds(int32_t rounds, const transforms::RankOrders* orders) {
+  const Telling telling = of_.brief ? Telling::kBriefly : Telling::kWhole;
+  ORRERY_ASSIGN_OR_RETURN(Run run, PlayExtent({.rounds = rounds, .orders = orders}, telling));
+  AddLost(run);
+  if (!options_.every_link) return run;
+  transforms::PipelineSchedule schedule = of_.schedule;
+  if (orders != nullptr) schedule.given = orders;
+  ORRERY_RETURN_IF_ERROR(play_step_cc::TakePeaksOfRuns(
+      {of_.setting, of_.plan, of_.step, schedule, of_.exchanges, of_.names}, options_, run));
+  return run;
+}
+
+absl::StatusOr<Run> StepPlayer::PlayFolded(int32_t rounds) const {
+  lowering::LoweringOptions options = options_;
+  options.most_unfolded_tasks = 0;
+  ORRERY_ASSIGN_OR_RETURN(Run run, play_step_cc::PlayOnce(of_, rounds, options));
+  if (options.every_link) ORRERY_RETURN_IF_ERROR(play_step_cc::TakePeaksOfRuns(of_, options, run));
+  return run;
+}
+
+// Whether the schedule's orders of so many microbatches have a steady state at all.
+bool StepPlayer::MayRepeatIn(int64_t microbatches) const {
+  const int64_t ranks = of_.plan.pp;
+  const int64_t chunks = std::max<int64_t>(1, std::ssize(of_.step.ranks) / ranks);
+  const transforms::PipelineShape shape =
+      of_.schedule.ShapeOf(static_cast<int32_t>(ranks), static_cast<int32_t>(microbatches),
+                           static_cast<int32_t>(chunks));
+  return of_.schedule.CheckShape(shape).ok() && MayRepeat(of_.schedule.OrdersOf(shape));
+}
+
+std::optional<Run> StepPlayer::PlaySkipping() {
+  const int64_t all = of_.step.microbatches, ranks = of_.plan.pp;
+  for (const int64_t few : FewerMicrobatches(all, ranks)) {
+    if (!MayRepeatIn(few)) continue;
+    absl::StatusOr<Run> run = PlayExtent({.first_microbatches = few}, Telling::kBriefly);
+    if (!run.ok()) return std::nullopt;
+    std::optional<Period> period = FindPeriod(*run, ranks);
+    if (!period.has_value() || (all - few) % period->microbatches != 0) continue;
+    const int64_t times = (all - few) / period->microbatches;
+    run->skipped = {.period = *std::move(period), .times = times};
+    if (!AddPeriods(*run->skipped, *run)) continue;
+    AddLost(*run);
+    return *std::move(run);
+  }
+  return std::nullopt;
+}
+
+bool StepPlayer::Complete(Run& run) {
+  simulator::Report whole = simulator::Summarize(run.program, run.trace);
+  if (run.skipped.has_value()) {
+    const auto& [period, times] = *run.skipped;
+    const int64_t longer = of_.step.microbatches - (times - 1) * period.microbatches;
+    const absl::StatusOr<Run> other = PlayExtent({.first_microbatches = longer}, Telling::kWhole);
+    if (!other.ok()) return false;
+    auto report = WithPeriods(run.program, whole, other->report, period, times);
+    if (!report.has_value()) return false;
+    whole = *std::move(report);
+  }
+  const simulator::Report brief = std::exchange(run.report, std::move(whole));
+  AddLost(run);
+  run.brief_of.reset();
+  return run.report.step_time == brief.step_time && run.report.peak_memory == brief.peak_memory &&
+         run.report.fits == brief.fits &&
+         run.report.communication_overhead == brief.communication_overhead;
+}
+
+}  // namespace orrery::search

@@ -1,0 +1,64 @@
+#ifndef ORRERY_SEARCH_PLAY_STEP_H_
+#define ORRERY_SEARCH_PLAY_STEP_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "lowering/network/exchange_store.h"
+#include "lowering/prepared_step.h"
+#include "search/runs/run.h"
+#include "search/settings/setting.h"
+#include "transforms/schedules/schedule.h"
+#include "transforms/stages/pipeline.h"
+
+namespace orrery::search {
+
+/// A step that is lowered and played. All of it lives longer than a play.
+struct Played {
+  const Setting& setting;
+  const ParallelPlan& plan;
+  const transforms::PipelinedStep& step;
+  const transforms::PipelineSchedule& schedule;
+  lowering::ExchangeStore& exchanges;
+  bool names = true;   // of tasks, whether anybody asks for them
+  bool brief = false;  // a run of one batch has a brief report, that `Complete` makes a whole one
+};
+
+/// Lowers and plays so many batches, without a report.
+absl::StatusOr<Run> PlayAlone(const Played& of, int32_t rounds,
+                              const lowering::LoweringOptions& options);
+
+/// Plays a step as its setting wants it played, in one way or another: what these share is lowered
+/// once.
+class StepPlayer {
+ public:
+  explicit StepPlayer(const Played& of);
+
+  /// The run of so many batches with its report. `orders`: in place of those of the schedule; as in
+  /// lowering::StepExtent.
+  absl::StatusOr<Run> PlayRounds(int32_t rounds, const transforms::RankOrders* orders = nullptr);
+  /// The same with one rank of each stage, however few tasks there are.
+  absl::StatusOr<Run> PlayFolded(int32_t rounds) const;
+  /// The run of the first microbatches of one batch whose brief report is of all; none where no
+  /// steady state was found, or it is not worth it.
+  std::optional<Run> PlaySkipping();
+  /// Makes the report of a run of this step a whole one. What was skipped is seen once more in a
+  /// run that is longer by a period: false where it is not so.
+  bool Complete(Run& run);
+
+ private:
+  enum class Telling : uint8_t { kBriefly, kWhole };
+  absl::StatusOr<Run> PlayExtent(lowering::StepExtent extent, Telling telling);
+  void AddLost(Run& run) const;
+  bool MayRepeatIn(int64_t microbatches) const;
+  absl::Status PrepareFor(int32_t rounds);
+
+  const Played of_;
+  const lowering::LoweringOptions options_;
+  std::optional<lowering::PreparedStep> prepared_;
+};
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_PLAY_STEP_H_

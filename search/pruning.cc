@@ -1,0 +1,88 @@
+#include "search/pruning.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "search/bounds/least_memory.h"
+
+namespace orrery::search {
+
+std::vector<const Result*> ParetoFront(const std::vector<Result>& results) {
+  const auto covers = [](const Result& a, const Result& b) {
+    return a.step_time <= b.step_time && a.peak_memory <= b.peak_memory &&
+           a.plan.ranks() <= b.plan.ranks();
+  };
+  std::vector<const Result*> front;
+  for (const Result& result : results) {
+    if (!result.feasible()) continue;
+    if (std::ranges::any_of(front, [&](const Result* other) { return covers(*other, result); })) {
+      continue;
+    }
+    std::erase_if(front, [&](const Result* other) { return covers(result, *other); });
+    front.push_back(&result);
+  }
+  return front;
+}
+
+void Incumbents::Add(const Result& result) {
+  if (!result.feasible()) return;
+  fastest_.insert(result.step_time);
+  if (fastest_.size() > top_) fastest_.erase(std::prev(fastest_.end()));
+  const Point point = {result.step_time, result.peak_memory, result.plan.ranks()};
+  const auto covers = [](const Point& a, const Point& b) {
+    return a.time <= b.time && a.memory <= b.memory && a.ranks <= b.ranks;
+  };
+  if (std::ranges::any_of(front_, [&](const Point& other) { return covers(other, point); })) return;
+  std::erase_if(front_, [&](const Point& other) { return covers(point, other); });
+  front_.push_back(point);
+}
+
+bool Incumbents::Beat(const PlanBound& bound, int64_t ranks) const {
+  if (fastest_.size() < top_ || !(*fastest_.rbegin() < bound.time)) return false;
+  return std::ranges::any_of(front_, [&](const Point& point) {
+    return point.time < bound.time && point.memory <= bound.memory && point.ranks <= ranks;
+  });
+}
+
+// What fails here fails where the plan is played, and is told there.
+PlanBound SearchBounds::Of(const ParallelPlan& plan) {
+  is_too_large_ = is_tight_ = false;
+  try {
+    const Setting& setting = setting_of_(plan);
+    const PlanBound bound = bounds_.try_emplace(&setting, setting).first->second.Of(plan);
+    // Where nothing is told of the plan there is no bound.
+    const Bytes limit = bound.memory == Bytes(0) ? Bytes(0) : MemoryLimit(setting, plan);
+    is_too_large_ = limit > Bytes(0) && bound.memory > limit;
+    is_tight_ = limit > Bytes(0) && bound.memory > Bytes(limit.count() / 2);
+    return bound;
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+Result TooLarge(const Setting& setting, const ParallelPlan& plan, const PlanBound& bound) {
+  Result result;
+  result.plan = plan;
+  result.peak_memory = bound.memory;
+  result.infeasible = {
+      .reason = InfeasibleReason::kMemory,
+      .detail = absl::StrCat(
+          "parameters, optimizer state and what forward keeps or the update reads need ",
+          ToString(bound.memory), " a rank at least; the limit is ",
+          ToString(MemoryLimit(setting, plan)))};
+  return result;
+}
+
+Result Pruned(const ParallelPlan& plan, const PlanBound& bound) {
+  Result result;
+  result.plan = plan;
+  result.peak_memory = bound.memory;
+  result.pruned =
+      absl::StrCat("a step takes ", ToString(bound.time), " at least, and a rank needs ",
+                   ToString(bound.memory), " at least: others are better in both");
+  return result;
+}
+
+}  // namespace orrery::search

@@ -1,0 +1,75 @@
+#ifndef ORRERY_SEARCH_PRUNING_H_
+#define ORRERY_SEARCH_PRUNING_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "search/bounds/bounds.h"
+#include "search/evaluate.h"
+
+// What a search need not play, since its bounds say enough (docs/search.md).
+
+namespace orrery::search {
+
+/// The feasible results of which none other is faster, leaner (peak memory) and on fewer devices at
+/// once: for each there is no other that is as good in all three and better in one. In the order of
+/// the results; of those that are alike the first.
+std::vector<const Result*> ParetoFront(const std::vector<Result>& results);
+
+/// What is known of feasible results until now, as far as bounds ask for it.
+class Incumbents {
+ public:
+  /// The `top` fastest count, at least one.
+  explicit Incumbents(int64_t top) : top_(top < 1 ? 1 : static_cast<size_t>(top)) {}
+
+  /// Counts a result, where it is feasible.
+  void Add(const Result& result);
+  /// Whether no plan of so many ranks and of these bounds can be among the fastest, or on the
+  /// Pareto front, whatever else is found: `top` results are faster than that, and one of these is
+  /// no larger on no more ranks. What beats a plan once beats it ever after.
+  bool Beat(const PlanBound& bound, int64_t ranks) const;
+
+ private:
+  struct Point {
+    Duration time;
+    Bytes memory;
+    int64_t ranks = 1;
+  };
+
+  const size_t top_;
+  std::multiset<Duration> fastest_;  // at most `top_`
+  std::vector<Point> front_;         // none of them worse than another in everything
+};
+
+/// The bounds of plans of a search, of whatever settings. Not for several threads at once.
+class SearchBounds {
+ public:
+  /// `setting_of` lives longer.
+  explicit SearchBounds(const SettingOf& setting_of) : setting_of_(setting_of) {}
+
+  /// Those of the plan; of one of which nothing can be told, 0.
+  PlanBound Of(const ParallelPlan& plan);
+  /// Whether the last plan's bound of memory is more than there is.
+  bool is_too_large() const { return is_too_large_; }
+  /// Whether it is more than half of what there is.
+  bool is_tight() const { return is_tight_; }
+
+ private:
+  const SettingOf& setting_of_;
+  bool is_too_large_ = false, is_tight_ = false;
+  std::map<const Setting*, Bounds> bounds_;  // looked up
+};
+
+/// The row of a plan that needs more memory by its bound than there is.
+Result TooLarge(const Setting& setting, const ParallelPlan& plan, const PlanBound& bound);
+
+/// The row of a plan that others beat whatever it takes: it has no figures, and is not infeasible
+/// for all that is known.
+Result Pruned(const ParallelPlan& plan, const PlanBound& bound);
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_PRUNING_H_

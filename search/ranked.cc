@@ -1,0 +1,25 @@
+#include <algorithm>
+#include <tuple>
+
+#include "search/search.h"
+
+namespace orrery::search {
+
+std::vector<const Result*> Ranked(const SearchRows& rows) { return Ranked(rows.played()); }
+
+std::vector<const Result*> Ranked(const std::vector<Result>& results) {
+  std::vector<const Result*> ranked;
+  for (const Result& result : results) {
+    if (result.feasible()) ranked.push_back(&result);
+  }
+  // Of equals the one that shares out less of the model: it is less to go wrong.
+  const auto key = [](const Result* result) {
+    return std::tuple(result->step_time, result->plan.ranks() / result->plan.dp,
+                      result->peak_memory);
+  };
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [&](const Result* a, const Result* b) { return key(a) < key(b); });
+  return ranked;
+}
+
+}  // namespace orrery::search

@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "search/spaces/space.h"
+#include "search/spaces/space_test_util.h"
+#include "transforms/plan/plan_text.h"
+
+namespace orrery::search {
+namespace full_space_test_cc {
+namespace {
+
+using ::testing::ElementsAre;
+using transforms::ParallelPlan;
+
+// Where there is a pipeline, and chunks come by turns evenly.
+TEST(Enumerate, InterleavesWherePeopleDo) {
+  const SpaceSize size = {.devices = 4, .batch_size = 8};
+  EXPECT_THAT(
+      List(SavingSpaceOf({{"hp", "1"}, {"dp", "1"}, {"micro-batches", "1,4,8"}}), size),
+      ElementsAre("1.1.4.1", "1.1.4.4", "1.1.4.4 interleaved", "1.1.4.8", "1.1.4.8 interleaved"));
+  EXPECT_THAT(
+      List(SavingSpaceOf({{"hp", "1"}, {"pp", "1"}, {"micro-batches", "2"}, {"zero", "0"}}), size),
+      ElementsAre("4.1.1.2"));
+  EXPECT_THAT(
+      List(SavingSpaceOf({{"hp", "1"}, {"dp", "1"}, {"micro-batches", "4"}, {"schedule", "gpipe"}}),
+           size),
+      ElementsAre("1.1.4.4 gpipe"));
+}
+
+// What each axis has in a full space, and on which parts of the cluster.
+TEST(Enumerate, TakesAllOfAFullSpace) {
+  Space space = SpaceOf({{"hp", "1,2"}});
+  space.TakeAll();
+  const SpaceSize size = {.devices = 8, .batch_size = 16, .sequence = 1536, .devices_a_node = 4};
+  std::map<std::string, std::set<std::string>> values;
+  const PlanList plans = Enumerate(space, size).value();
+  for (const ParallelPlan& plan : plans) {
+    EXPECT_EQ(8 % plan.ranks(), 0) << ToString(plan);
+    EXPECT_GE(plan.ranks(), 2) << ToString(plan);
+    EXPECT_GE(plan.microbatches, plan.pp) << ToString(plan);
+    EXPECT_TRUE(transforms::CheckPlan(plan).ok()) << ToString(plan);
+    for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+      values[std::string(axis->flag)].insert(axis->print(plan));
+    }
+  }
+  EXPECT_THAT(values["dp"], ElementsAre("1", "2", "4", "8"));
+  EXPECT_THAT(values["pp"], ElementsAre("1", "2", "4", "8"));
+  EXPECT_THAT(values["cp"], ElementsAre("1", "2"));  // 4 leaves a rank 384 positions
+  EXPECT_THAT(values["zero"], ElementsAre("0", "1", "2", "3"));
+  EXPECT_THAT(values["recompute"], ElementsAre("full", "none", "selective"));
+  EXPECT_THAT(values["offload"],
+              ElementsAre("activations", "none", "optimizer", "optimizer+activations"));
+  EXPECT_THAT(values["order"], ElementsAre("hp,dp,pp", "hp,pp,dp"));
+  EXPECT_THAT(values["chunks"], ElementsAre("0", "4"));
+  for (const char* schedule : {"1f1b", "gpipe", "interleaved", "zb-h1", "chimera"}) {
+    EXPECT_TRUE(values["schedule"].contains(schedule)) << schedule;
+  }
+  // Another step, no order of one, or one that cuts sequences.
+  for (const char* schedule : {"pipedream", "distir", "terapipe", "ampnet"}) {
+    EXPECT_FALSE(values["schedule"].contains(schedule)) << schedule;
+  }
+  EXPECT_THAT(Relief(space, plans.front()), testing::IsEmpty());
+  EXPECT_FALSE(MayRelieve(space));
+}
+
+// Who lists all degrees has all else, too.
+TEST(Enumerate, TakesAllBesideDegreesThatAreListed) {
+  const Lists lists = {{"dp", "2"}, {"hp", "1"}, {"pp", "2"}, {"micro-batches", "4"}};
+  const SpaceSize size = {.devices = 8, .batch_size = 16};
+  Space space = SpaceOf(lists);
+  EXPECT_EQ(Enumerate(space, size)->size(), 1u);
+  space.SaveMemory();
+  EXPECT_EQ(Enumerate(space, size)->size(), 1u);  // the default leaves alone who knows what
+  space.TakeAll();
+  EXPECT_GT(Enumerate(space, size)->size(), 100u);
+}
+
+TEST(Enumerate, ShardsInOneNodeOfSeveral) {
+  Space space = SpaceOf({{"hp", "2"}, {"pp", "1"}, {"micro-batches", "1"}, {"zero", "3"}});
+  space.TakeAll();
+  std::set<int64_t> groups;
+  const PlanList plans =
+      Enumerate(space, {.devices = 32, .batch_size = 32, .devices_a_node = 8}).value();
+  for (const ParallelPlan& plan : plans) {
+    if (plan.ranks() == 32) groups.insert(plan.zero_group);
+  }
+  EXPECT_THAT(groups, ElementsAre(0, 4));
+}
+
+}  // namespace
+}  // namespace full_space_test_cc
+}  // namespace orrery::search

@@ -1,0 +1,235 @@
+#include "search/spaces/plan_list.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "support/check.h"
+#include "transforms/plan/axis.h"
+
+namespace orrery::search {
+namespace plan_list_cc {
+namespace {
+
+// Spreads the bits of a number (the finalizer of splitmix64, Steele et al. 2014).
+uint64_t Spread(uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+uint64_t HashOfValue(size_t axis, uint32_t value) {
+  return value == 0 ? 0 : Spread((uint64_t{axis + 1} << 32) + value);
+}
+
+int64_t DegreeOf(size_t axis, const transforms::ParallelPlan& plan) {
+  const auto degree = transforms::AllAxes()[axis]->degree;
+  return degree != nullptr ? degree(plan) : 1;
+}
+
+}  // namespace
+}  // namespace plan_list_cc
+
+// A sum in which first values count nothing: so it stays the same when an axis begins to vary.
+uint64_t PlanList::Table::HashOf(uint32_t row) const {
+  uint64_t hash = 0;
+  for (size_t axis = 0; axis < columns.size(); ++axis) {
+    const std::vector<uint16_t>& rows = columns[axis].rows;
+    if (!rows.empty()) hash += plan_list_cc::HashOfValue(axis, rows[row]);
+  }
+  return hash;
+}
+
+size_t PlanList::RowHash::operator()(const Values& values) const {
+  uint64_t hash = 0;
+  for (size_t axis = 0; axis < values.size(); ++axis) {
+    hash += plan_list_cc::HashOfValue(axis, values[axis]);
+  }
+  return hash;
+}
+
+bool PlanList::Table::Has(uint32_t row, const Values& values) const {
+  for (size_t axis = 0; axis < columns.size(); ++axis) {
+    const std::vector<uint16_t>& rows = columns[axis].rows;
+    if ((rows.empty() ? 0 : rows[row]) != values[axis]) return false;
+  }
+  return true;
+}
+
+bool PlanList::Table::AreEqual(uint32_t a, uint32_t b) const {
+  return std::ranges::all_of(columns, [&](const Column& column) {
+    return column.rows.empty() || column.rows[a] == column.rows[b];
+  });
+}
+
+PlanList::PlanList()
+    : table_(std::make_unique<Table>()), seen_(0, RowHash{table_.get()}, RowsEqual{table_.get()}) {
+  table_->columns.resize(transforms::AllAxes().size());
+}
+
+// Most values are those of the plan before.
+void PlanList::Append(size_t axis, const transforms::ParallelPlan& plan, size_t row,
+                      Column& column) {
+  const auto has = [&](const transforms::ParallelPlan& value) {
+    return transforms::HaveSameValue(axis, value, plan);
+  };
+  const size_t last = column.rows.empty() ? 0 : column.rows.back();
+  if (column.values.empty()) column.values.push_back(plan);
+  size_t value = last;
+  if (!has(column.values[last])) {
+    const auto found = std::ranges::find_if(column.values, has);
+    value = static_cast<size_t>(found - column.values.begin());
+    if (found == column.values.end()) column.values.push_back(plan);
+  }
+  if (value == 0 && column.rows.empty()) return;
+  column.rows.resize(row, 0);
+  ORRERY_CHECK(value <= std::numeric_limits<uint16_t>::max()) << "values of one axis";
+  column.rows.push_back(static_cast<uint16_t>(value));
+}
+
+bool PlanList::Insert(const transforms::ParallelPlan& plan) {
+  ORRERY_CHECK(size_ < std::numeric_limits<uint32_t>::max()) << "plans in a list";
+  for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
+    Append(axis, plan, size_, table_->columns[axis]);
+  }
+  if (seen_.insert(static_cast<uint32_t>(size_)).second) {
+    ++size_;
+    return true;
+  }
+  for (Column& column : table_->columns) {
+    if (!column.rows.empty()) column.rows.pop_back();
+  }
+  return false;
+}
+
+void PlanList::ShrinkToFit() {
+  for (Column& column : table_->columns) column.rows.shrink_to_fit();
+}
+
+transforms::ParallelPlan PlanList::operator[](size_t i) const {
+  ORRERY_CHECK(i < size_) << "plan " << i << " of " << size_;
+  transforms::ParallelPlan plan = table_->columns.front().values.front();
+  for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
+    const Column& column = table_->columns[axis];
+    if (column.rows.empty() || column.rows[i] == 0) continue;
+    transforms::AllAxes()[axis]->copy(column.values[column.rows[i]], plan);
+  }
+  return plan;
+}
+
+PlanList::Values PlanList::ValuesOf(size_t i) const {
+  Values values;
+  for (const Column& column : table_->columns) {
+    values.push_back(column.rows.empty() ? 0 : column.rows[i]);
+  }
+  return values;
+}
+
+void PlanList::AddIfThere(const Values& values, std::vector<size_t>& places) const {
+  const auto found = seen_.find(values);
+  if (found != seen_.end()) places.push_back(*found);
+}
+
+// From one plan to others of other degrees.
+class PlanList::Moves {
+ public:
+  Moves(const PlanList& list, size_t i) : list_(list), from_(list.ValuesOf(i)) {
+    while (transforms::AllAxes()[microbatches_]->flag != "micro-batches") ++microbatches_;
+  }
+
+  void AddTo(std::vector<size_t>& places) {
+    for (size_t a = 0; a < from_.size(); ++a) {
+      if (transforms::AllAxes()[a]->degree == nullptr) continue;
+      Vary(a, from_, [&](const Values& one, int64_t was_a, int64_t is_a) {
+        Add(one, places);
+        for (size_t b = a + 1; b < from_.size(); ++b) {
+          if (transforms::AllAxes()[b]->degree == nullptr) continue;
+          Vary(b, one, [&](const Values& both, int64_t was_b, int64_t is_b) {
+            if (was_a * was_b == is_a * is_b) Add(both, places);
+          });
+        }
+      });
+    }
+  }
+
+ private:
+  const Column& ColumnOf(size_t axis) const { return list_.table_->columns[axis]; }
+
+  template <typename See>
+  void Vary(size_t axis, const Values& from, const See& see) const {
+    const Column& column = ColumnOf(axis);
+    Values to = from;
+    const int64_t was = plan_list_cc::DegreeOf(axis, column.values[from[axis]]);
+    for (uint32_t value = 0; value < column.values.size(); ++value) {
+      if (value == from[axis]) continue;
+      to[axis] = value;
+      see(to, was, plan_list_cc::DegreeOf(axis, column.values[value]));
+    }
+  }
+
+  // Ranks that split the batch.
+  int64_t ReplicasOf(const Values& values) const {
+    int64_t replicas = 1;
+    for (size_t axis = 0; axis < values.size(); ++axis) {
+      const absl::string_view flag = transforms::AllAxes()[axis]->flag;
+      if (flag != "dp" && flag != "ep") continue;
+      replicas *= plan_list_cc::DegreeOf(axis, ColumnOf(axis).values[values[axis]]);
+    }
+    return replicas;
+  }
+
+  void Add(Values values, std::vector<size_t>& places) const {
+    list_.AddIfThere(values, places);
+    const int64_t was = ReplicasOf(from_), is = ReplicasOf(values);
+    if (was == is) return;
+    const Column& column = ColumnOf(microbatches_);
+    const int64_t all = column.values[from_[microbatches_]].microbatches * was;
+    for (uint32_t value = 0; value < column.values.size(); ++value) {
+      if (value == from_[microbatches_] || column.values[value].microbatches * is != all) continue;
+      values[microbatches_] = value;
+      list_.AddIfThere(values, places);
+    }
+  }
+
+  const PlanList& list_;
+  const Values from_;
+  size_t microbatches_ = 0;  // the axis
+};
+
+std::vector<size_t> PlanList::Neighbours(size_t i) const {
+  std::vector<size_t> places;
+  Moves(*this, i).AddTo(places);
+  Values values = ValuesOf(i);
+  for (size_t axis = 0; axis < values.size(); ++axis) {
+    if (transforms::AllAxes()[axis]->degree != nullptr) continue;
+    const uint32_t own = values[axis];
+    for (uint32_t value = 0; value < table_->columns[axis].values.size(); ++value) {
+      values[axis] = value;
+      if (value != own) AddIfThere(values, places);
+    }
+    values[axis] = own;
+  }
+  return places;
+}
+
+int32_t PlanList::ChangesOf(size_t i) const {
+  int32_t changes = 0;
+  for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
+    const Column& column = table_->columns[axis];
+    const transforms::AxisInfo& info = *transforms::AllAxes()[axis];
+    const bool counts = info.degree == nullptr && info.flag != "micro-batches";
+    if (counts && !column.rows.empty() && column.rows[i] != 0) ++changes;
+  }
+  return changes;
+}
+
+uint64_t PlanList::FamilyOf(size_t i) const {
+  uint64_t hash = 0;
+  for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
+    const std::vector<uint16_t>& rows = table_->columns[axis].rows;
+    if (rows.empty() || transforms::AllAxes()[axis]->degree == nullptr) continue;
+    hash += plan_list_cc::HashOfValue(axis, rows[i]);
+  }
+  return hash;
+}
+
+}  // namespace orrery::search

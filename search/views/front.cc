@@ -1,0 +1,100 @@
+#include "search/views/front.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "search/pruning.h"
+#include "transforms/plan/axis.h"
+#include "transforms/plan/plan_text.h"
+
+namespace orrery::search {
+namespace front_cc {
+namespace {
+
+double Exposed(const Result& result) { return result.exposed_communication_s; }
+double Bubble(const Result& result) { return result.bubble_fraction * result.step_time.seconds(); }
+double Computing(const Result& result) {
+  return result.step_time.seconds() - Exposed(result) - Bubble(result);
+}
+
+// "+1.2 s"; empty where it is less than a thousandth of `of`.
+std::string Change(double seconds, double of, const char* what) {
+  if (std::abs(seconds) < 1e-3 * of) return "";
+  const Duration size = Duration::FromSeconds(std::abs(seconds));
+  return absl::StrCat(what, seconds < 0 ? " -" : " +", ToString(size));
+}
+
+std::string MemoryChange(Bytes from, Bytes to) {
+  if (from == to) return "";
+  const bool more = to > from;
+  return absl::StrCat(ToString(more ? to - from : from - to), more ? " more" : " less", " a rank");
+}
+
+// "--pp 2 instead of 4, …": the axes in which a plan differs from another.
+std::string AxesText(const ParallelPlan& from, const ParallelPlan& to) {
+  std::vector<std::string> changes;
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    const std::string was = axis->print(from), is = axis->print(to);
+    if (was != is) changes.push_back(absl::StrCat("--", axis->flag, " ", is, " instead of ", was));
+  }
+  return absl::StrJoin(changes, ", ");
+}
+
+// What the second of two results has otherwise than the first.
+std::string TradeText(const Result& from, const Result& to) {
+  const double step = from.step_time.seconds();
+  std::vector<std::string> parts = {Change(Computing(to) - Computing(from), step, "compute"),
+                                    Change(Exposed(to) - Exposed(from), step, "exposed"),
+                                    Change(Bubble(to) - Bubble(from), step, "bubble"),
+                                    MemoryChange(from.peak_memory, to.peak_memory)};
+  if (from.plan.ranks() != to.plan.ranks()) {
+    parts.push_back(absl::StrCat(to.plan.ranks(), " devices instead of ", from.plan.ranks()));
+  }
+  std::erase(parts, "");
+  return absl::StrFormat("%5.2f%% slower%s%s: %s", 100 * (to.step_time.seconds() / step - 1),
+                         parts.empty() ? "" : "; ", absl::StrJoin(parts, ", "),
+                         AxesText(from.plan, to.plan));
+}
+
+}  // namespace
+}  // namespace front_cc
+
+std::string TradesText(const Setting& /*setting*/, const SearchRows& rows, int64_t top) {
+  const std::vector<const Result*> ranked = Ranked(rows);
+  const size_t shown = std::min(ranked.size(), static_cast<size_t>(std::max<int64_t>(0, top)));
+  if (shown < 2 || ranked.front()->step_time <= Duration(0)) return "";
+  std::string text = "\nhow each differs from the one before:\n";
+  for (size_t i = 1; i < shown; ++i) {
+    absl::StrAppendFormat(&text, "%4d  %s\n", i + 1,
+                          front_cc::TradeText(*ranked[i - 1], *ranked[i]));
+  }
+  return text;
+}
+
+std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t most) {
+  std::vector<const Result*> front = ParetoFront(rows.played());
+  if (front.size() < 2 || most < 2) return "";
+  std::ranges::stable_sort(front, {}, &Result::step_time);
+  const size_t shown = std::min(front.size(), static_cast<size_t>(most));
+  const bool priced = setting.device_hour > 0;
+  std::string text = absl::StrFormat(
+      "\nPareto front of time, memory and devices, %d plans%s:\n%12s %10s %8s%s\n", front.size(),
+      shown < front.size() ? absl::StrCat(", ", shown, " of them") : "", "step", "memory",
+      "devices", priced ? "  price/sample" : "");
+  for (size_t i = 0; i < shown; ++i) {
+    const Result& result = *front[i * (front.size() - 1) / (shown - 1)];
+    absl::StrAppendFormat(
+        &text, "%12s %10s %8d%s  %s\n", ToString(result.step_time), ToString(result.peak_memory),
+        result.plan.ranks(),
+        priced ? absl::StrFormat(" %13.4g", PriceOfSample(setting, result)) : std::string(),
+        ToString(result.plan, setting.base));
+  }
+  return text;
+}
+
+}  // namespace orrery::search

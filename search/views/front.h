@@ -1,0 +1,25 @@
+#ifndef ORRERY_SEARCH_VIEWS_FRONT_H_
+#define ORRERY_SEARCH_VIEWS_FRONT_H_
+
+#include <cstdint>
+#include <string>
+
+#include "search/search.h"
+
+// What a search found beside the fastest plan, for people: what the next best trade for it, and who
+// is on the Pareto front.
+
+namespace orrery::search {
+
+/// How the `top` fastest differ, each from the one before: time, where it goes, memory, devices and
+/// the axes. Empty where there are fewer than two.
+std::string TradesText(const Setting& setting, const SearchRows& rows, int64_t top);
+
+/// The Pareto front over step time, peak memory and devices, the fastest first, at most `most` rows
+/// of it, spread evenly, with what a sample costs where the setting has a price. (Price is time
+/// times devices: it makes no front larger.) Empty where it is one plan.
+std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t most);
+
+}  // namespace orrery::search
+
+#endif  // ORRERY_SEARCH_VIEWS_FRONT_H_

@@ -1,0 +1,136 @@
+#include "search/walks/methods.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace orrery::search {
+namespace methods_test_cc {
+namespace {
+
+// 400 candidates in a square whose times fall towards one of them, with ripples on the way. What
+// their bounds promise has nothing to do with it.
+class Square {
+ public:
+  static constexpr size_t kSide = 20, kAll = kSide * kSide, kBest = 13 * kSide + 4;
+
+  static WalkScore ScoreOf(size_t i) {
+    const auto x = static_cast<double>(i % kSide), y = static_cast<double>(i / kSide);
+    const double away = std::hypot(x - 4, y - 13);
+    const double ripple = i == kBest ? 0 : 0.8 + 0.6 * std::sin(2 * x) * std::cos(3 * y);
+    return {.size = 1 + 0.05 * away + 0.05 * ripple};
+  }
+
+  WalkQuestion Question(uint32_t seed) {
+    WalkQuestion question;
+    question.promising.resize(kAll);
+    std::iota(question.promising.begin(), question.promising.end(), uint32_t{0});
+    question.neighbours = [](size_t i) {
+      std::vector<size_t> neighbours;
+      if (i % kSide > 0) neighbours.push_back(i - 1);
+      if (i % kSide + 1 < kSide) neighbours.push_back(i + 1);
+      if (i >= kSide) neighbours.push_back(i - kSide);
+      if (i + kSide < kAll) neighbours.push_back(i + kSide);
+      return neighbours;
+    };
+    question.family = [](size_t i) { return uint64_t{i / kSide / 5}; };
+    question.is_open = [this](size_t i) { return !played_.contains(i); };
+    question.seed = seed;
+    return question;
+  }
+
+  // How many are played until the best is.
+  size_t PlaysUntilBest(Method method, uint32_t seed) {
+    const std::unique_ptr<Walk> walk = MakeWalk(method, Question(seed));
+    while (!played_.contains(kBest)) {
+      const double spent = static_cast<double>(played_.size()) / kAll;
+      const std::vector<size_t> batch = walk->Next(8, spent);
+      EXPECT_FALSE(batch.empty());
+      EXPECT_LE(batch.size(), 8u);
+      if (batch.empty()) break;
+      for (const size_t i : batch) EXPECT_TRUE(played_.insert(i).second) << "twice: " << i;
+      for (const size_t i : batch) walk->Found(i, ScoreOf(i));
+    }
+    return played_.size();
+  }
+
+ private:
+  std::set<size_t> played_;
+};
+
+TEST(Walk, FindsTheBestLongBeforeTheEnd) {
+  EXPECT_EQ(Square().PlaysUntilBest(Method::kExhaustive, 1), 272u);  // in the order of promises
+  EXPECT_LT(Square().PlaysUntilBest(Method::kBeam, 1), 160u);
+  size_t all = 0;
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    all += Square().PlaysUntilBest(Method::kAnnealing, seed);
+  }
+  EXPECT_LT(all, 10 * 200u);
+}
+
+// Where nothing fits, what needs less comes first: so what fits is found.
+TEST(Walk, GoesWhereLessIsNeeded) {
+  for (const Method method : {Method::kBeam, Method::kAnnealing}) {
+    std::set<size_t> played;
+    WalkQuestion question = Square().Question(1);
+    question.family = [](size_t) { return uint64_t{0}; };
+    question.is_open = [&](size_t i) { return !played.contains(i); };
+    const std::unique_ptr<Walk> walk = MakeWalk(method, question);
+    while (!played.contains(Square::kBest) && played.size() < Square::kAll) {
+      const std::vector<size_t> batch = walk->Next(8, 0.5);
+      played.insert(batch.begin(), batch.end());
+      for (const size_t i : batch) {
+        walk->Found(i, WalkScore{.fits = false, .size = 1e9 * Square::ScoreOf(i).size});
+      }
+    }
+    EXPECT_LT(played.size(), 240u) << ToString(method);
+  }
+  EXPECT_LT((WalkScore{.fits = true, .size = 1e12}), (WalkScore{.fits = false, .size = 1}));
+}
+
+TEST(Walk, EndsWhereAllAreClosed) {
+  for (const Method method : {Method::kExhaustive, Method::kBeam, Method::kAnnealing}) {
+    std::set<size_t> played;
+    WalkQuestion question = Square().Question(1);
+    question.is_open = [&](size_t i) { return i % 3 == 0 && !played.contains(i); };
+    const std::unique_ptr<Walk> walk = MakeWalk(method, question);
+    for (std::vector<size_t> batch = walk->Next(8, 0); !batch.empty(); batch = walk->Next(8, 0)) {
+      played.insert(batch.begin(), batch.end());
+      for (const size_t i : batch) {  // some do not fit
+        walk->Found(i, i % 2 == 0 ? std::optional(Square::ScoreOf(i)) : std::nullopt);
+      }
+    }
+    EXPECT_EQ(played.size(), (Square::kAll + 2) / 3) << ToString(method);
+  }
+}
+
+TEST(ParseMethod, ReadsWhatToStringWrites) {
+  for (const Method method : {Method::kExhaustive, Method::kBeam, Method::kAnnealing}) {
+    EXPECT_EQ(ParseMethod(ToString(method)).value(), method);
+  }
+  EXPECT_EQ(ParseMethod("best").status().message(), "'best': wanted exhaustive, beam or annealing");
+}
+
+TEST(ParseBudget, ReadsTimesAndNumbers) {
+  EXPECT_EQ(ParseBudget("60s").value(), SearchBudget{.seconds = 60});
+  EXPECT_EQ(ParseBudget("1.5min").value(), SearchBudget{.seconds = 90});
+  EXPECT_EQ(ParseBudget("2h").value(), SearchBudget{.seconds = 7200});
+  EXPECT_EQ(ParseBudget("500").value(), SearchBudget{.candidates = 500});
+  for (const char* text : {"60s", "500", "0.25s"}) {
+    EXPECT_EQ(ToString(ParseBudget(text).value()), text);
+  }
+  for (const char* bad : {"", "0", "-1", "0s", "s", "1d", "inf s", "nans", "1e300h", "1.5"}) {
+    EXPECT_THAT(std::string(ParseBudget(bad).status().message()),
+                testing::HasSubstr("wanted a time, as in 60s, 10min or 2h, or a number of "))
+        << bad;
+  }
+}
+
+}  // namespace
+}  // namespace methods_test_cc
+}  // namespace orrery::search

@@ -1,0 +1,262 @@
+#include "tools/search_job.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "search/journal/journal.h"
+#include "search/journal/merge.h"
+#include "support/status.h"
+#include "tools/interrupt.h"
+#include "tools/search_progress.h"
+#include "tools/search_question.h"
+#include "tools/team/shared_search.h"
+
+namespace orrery::tools {
+namespace search_job_cc {
+namespace {
+
+using search::KnownResults;
+using search::Result;
+
+int32_t Threads(const JobFlags& flags) {
+  if (flags.threads > 0) return flags.threads;
+  // mpirun binds a rank to some cores, of which the standard library knows nothing.
+  cpu_set_t own;
+  if (sched_getaffinity(0, sizeof(own), &own) == 0) return std::max(1, CPU_COUNT(&own));
+  return static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+void WarnOfDamage(const std::string& path, const search::JournalContents& contents) {
+  if (contents.damaged == 0) return;
+  std::cerr << "warning: " << path << ": " << contents.damaged
+            << " damaged lines are passed over; their candidates are done again\n";
+}
+
+absl::StatusOr<search::Part> PartOf(const JobFlags& flags) {
+  if (flags.part.empty()) return search::Part();
+  return Annotated(search::ParsePart(flags.part), "`part`");
+}
+
+// In which order, and how much.
+struct Way {
+  search::Method method = search::Method::kExhaustive;
+  search::SearchBudget budget = {};
+};
+
+// Who has little time, and says no more, wants what is near the best soon.
+absl::StatusOr<Way> WayOf(const JobFlags& flags) {
+  Way way;
+  if (!flags.budget.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(way.budget, Annotated(search::ParseBudget(flags.budget), "`budget`"));
+    way.method = search::Method::kBeam;
+  }
+  if (!flags.method.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(way.method, Annotated(search::ParseMethod(flags.method), "`method`"));
+  }
+  return way;
+}
+
+// A search that is done here, as far as it is this process's: plans of the part alone, by their
+// places in the whole.
+class LocalSearch {
+ public:
+  LocalSearch(const JobFlags& flags, const SearchJob& job, const search::Part& part)
+      : flags_(flags),
+        job_(job),
+        header_{job.question, part},
+        places_(part.is_whole() ? std::vector<size_t>()
+                                : search::CandidatesOf(part, job.plans.size())),
+        // Rows outlive this.
+        plans_(part.is_whole() ? search::PlansView(job.plans) : OfPlaces(job.plans, places_)),
+        progress_(plans_.size(), flags.progress || isatty(STDERR_FILENO) != 0,
+                  !flags.budget.empty()) {}
+
+  absl::StatusOr<JobOutcome> Run() {
+    ORRERY_RETURN_IF_ERROR(OpenJournal());
+    const StopOnSignals signals;
+    if (job_.team != nullptr) ORRERY_RETURN_IF_ERROR(Serve(signals.stop()));
+    ORRERY_ASSIGN_OR_RETURN(const Way way, WayOf(flags_));
+    ORRERY_ASSIGN_OR_RETURN(
+        search::SearchRows results,
+        search::SearchThrough(job_.setting_of, plans_,
+                              {.threads = Threads(flags_),
+                               .relief = job_.relief,
+                               .top = job_.top,
+                               .known = &known_,
+                               .finished = [&](size_t i, const auto& found) { Finished(i, found); },
+                               .tells_unplayed = journal_.has_value(),
+                               .stop = &signals.stop(),
+                               .method = way.method,
+                               .budget = way.budget,
+                               .seed = static_cast<uint32_t>(flags_.seed),
+                               .neighbours = [&](size_t i) { return job_.plans.Neighbours(i); },
+                               .family = [&](size_t i) { return job_.plans.FamilyOf(i); },
+                               .changes = [&](size_t i) { return job_.plans.ChangesOf(i); }}));
+    const bool stopped = signals.stop();
+    const size_t missing = plans_.size() - known_.size() - found_;
+    return JobOutcome{.results = std::move(results),
+                      .candidates = plans_.size(),
+                      .stopped = missing > 0 && (stopped || !way.budget.is_limited()),
+                      .is_part = !header_.part.is_whole(),
+                      .missing = missing,
+                      .journal = failed_};
+  }
+
+ private:
+  absl::Status OpenJournal() {
+    if (flags_.resume.empty()) return absl::OkStatus();
+    ORRERY_ASSIGN_OR_RETURN(search::Journal journal, search::Journal::Open(flags_.resume, header_));
+    journal_.emplace(std::move(journal));
+    WarnOfDamage(flags_.resume, journal_->contents());
+    ORRERY_ASSIGN_OR_RETURN(
+        KnownResults known,
+        Annotated(search::ResultsOf(journal_->contents(), job_.plans), flags_.resume));
+    for (auto& [place, results] : known) {
+      progress_.Known(results);
+      known_[Local(place)] = std::move(results);
+    }
+    return absl::OkStatus();
+  }
+
+  static search::PlansView OfPlaces(const search::PlanList& plans,
+                                    const std::vector<size_t>& places) {
+    return {places.size(), [&plans, own = std::make_shared<const std::vector<size_t>>(places)](
+                               size_t i) { return plans[(*own)[i]]; }};
+  }
+
+  size_t Place(size_t i) const { return header_.part.is_whole() ? i : places_[i]; }
+  size_t Local(size_t place) const {
+    if (header_.part.is_whole()) return place;
+    return static_cast<size_t>(std::ranges::lower_bound(places_, place) - places_.begin());
+  }
+
+  void Note(const std::string& record) {
+    if (journal_.has_value() && failed_.ok()) failed_ = journal_->Append(record);
+  }
+
+  void Finished(size_t i, const std::vector<Result>& results) {
+    ++found_;
+    if (journal_.has_value()) Note(search::RecordText({Place(i), results}, plans_[i]));
+    progress_.Done(results);
+  }
+
+  // Others of the team find what is not known.
+  absl::Status Serve(const std::atomic<bool>& stop) {
+    SharedWork work = {.question = search::HeaderText(header_), .left = {}, .stop = &stop};
+    for (size_t i = 0; i < plans_.size(); ++i) {
+      if (!known_.contains(i)) work.left.push_back(Place(i));
+    }
+    work.record = [&](const std::string& record) -> absl::Status {
+      ORRERY_ASSIGN_OR_RETURN(search::CandidateResults done,
+                              search::ParseRecord(record, job_.plans));
+      if (!search::Has(header_.part, done.candidate)) {
+        return absl::InternalError(absl::StrCat("candidate ", done.candidate, " was not asked"));
+      }
+      Note(record);
+      progress_.Done(done.results);
+      known_[Local(done.candidate)] = std::move(done.results);
+      return absl::OkStatus();
+    };
+    return ServeTeam(*job_.team, std::move(work));
+  }
+
+  const JobFlags& flags_;
+  const SearchJob& job_;
+  const search::JournalHeader header_;
+  const std::vector<size_t> places_;  // of a part
+  const search::PlansView plans_;     // of the part
+  KnownResults known_;                // by their places in the part
+  size_t found_ = 0;
+  std::optional<search::Journal> journal_;
+  absl::Status failed_;
+  SearchProgress progress_;
+};
+
+// What ranks but the first do.
+absl::StatusOr<JobOutcome> Help(const JobFlags& flags, const SearchJob& job,
+                                const search::Part& part) {
+  const StopOnSignals signals;
+  TeamMember member(*job.team, search::HeaderText({job.question, part}));
+  const auto finished = [&](size_t i, const std::vector<Result>& results) {
+    member.Send(search::RecordText({i, results}, job.plans[i]));
+  };
+  const auto found = search::SearchThrough(job.setting_of, job.plans,
+                                           {.threads = Threads(flags),
+                                            .relief = job.relief,
+                                            .top = job.top,
+                                            .finished = finished,
+                                            .stop = &signals.stop(),
+                                            .next = [&] { return member.Next(); }});
+  member.End(found.status());
+  return JobOutcome{.results = {}, .is_told = false};
+}
+
+absl::StatusOr<JobOutcome> Merge(const JobFlags& flags, const SearchJob& job) {
+  std::vector<search::NamedJournal> journals;
+  for (const std::string& path : JournalFiles(flags.merge)) {
+    ORRERY_ASSIGN_OR_RETURN(search::JournalContents contents, search::ReadJournal(path));
+    journals.push_back({path, std::move(contents)});
+  }
+  ORRERY_ASSIGN_OR_RETURN(const KnownResults known,
+                          search::MergeJournals(journals, job.question, job.plans));
+  ORRERY_ASSIGN_OR_RETURN(
+      search::SearchRows results,
+      search::SearchThrough(
+          job.setting_of, job.plans,
+          {.threads = Threads(flags), .relief = job.relief, .top = job.top, .known = &known}));
+  return JobOutcome{.results = std::move(results), .candidates = job.plans.size()};
+}
+
+}  // namespace
+}  // namespace search_job_cc
+
+absl::Status CheckJob(const JobFlags& flags) {
+  if (!flags.merge.empty() && (!flags.part.empty() || !flags.resume.empty())) {
+    return absl::InvalidArgumentError(
+        "`merge` puts together what is done; wanted no `part` and no `resume` beside it");
+  }
+  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way, search_job_cc::WayOf(flags));
+  if (flags.seed < 0 || flags.seed > std::numeric_limits<uint32_t>::max()) {
+    return absl::InvalidArgumentError(absl::StrCat("`seed` ", flags.seed,
+                                                   ": wanted a number from 0 to ",
+                                                   std::numeric_limits<uint32_t>::max()));
+  }
+  const bool walks = way.budget.is_limited() || way.method != search::Method::kExhaustive;
+  if (walks && (!flags.merge.empty() || !flags.part.empty())) {
+    return absl::InvalidArgumentError(
+        "`method` and `budget` choose among all candidates; wanted no `part` and no `merge` beside "
+        "them");
+  }
+  return search_job_cc::PartOf(flags).status();
+}
+
+bool NeedsQuestion(const JobFlags& flags, const Team* team) {
+  return team != nullptr || !flags.resume.empty() || !flags.merge.empty();
+}
+
+absl::StatusOr<JobOutcome> RunJob(const JobFlags& flags, const SearchJob& job) {
+  ORRERY_ASSIGN_OR_RETURN(const search::Part part, search_job_cc::PartOf(flags));
+  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way, search_job_cc::WayOf(flags));
+  if (job.team != nullptr &&
+      (way.budget.is_limited() || way.method != search::Method::kExhaustive)) {
+    return absl::InvalidArgumentError(
+        "`method` and `budget` are of one process; wanted neither beside MPI");
+  }
+  if (job.team != nullptr && job.team->rank() > 0) {
+    if (!flags.merge.empty()) return JobOutcome{.results = {}, .is_told = false};
+    return search_job_cc::Help(flags, job, part);
+  }
+  if (!flags.merge.empty()) return search_job_cc::Merge(flags, job);
+  return search_job_cc::LocalSearch(flags, job, part).Run();
+}
+
+}  // namespace orrery::tools

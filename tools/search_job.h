@@ -1,0 +1,63 @@
+#ifndef ORRERY_TOOLS_SEARCH_JOB_H_
+#define ORRERY_TOOLS_SEARCH_JOB_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "search/journal/question.h"
+#include "search/search.h"
+#include "tools/team/team.h"
+
+// A search as grid_search does it: whole, in part, gone on with, put together from parts, or by a
+// team of processes. Whoever does it, results are the same.
+
+namespace orrery::tools {
+
+/// How it is done, as flags say.
+struct JobFlags {
+  int32_t threads = 0;             // 0: one a core
+  bool progress = false;           // on standard error
+  std::string part = {};           // "2/3"; empty: whole
+  std::string resume = {};         // a journal; empty: none
+  std::vector<std::string> merge;  // journals of all parts; none: the search is done
+  std::string method = {};         // as search::ParseMethod reads it; empty: by the budget
+  std::string budget = {};         // as search::ParseBudget reads it; empty: none
+  int64_t seed = 1;                // of a method that draws
+};
+
+/// What is wrong with the flags by themselves.
+absl::Status CheckJob(const JobFlags& flags);
+
+/// What is to be searched.
+struct SearchJob {
+  search::SettingOf setting_of;
+  search::PlanList plans;
+  search::ReliefOf relief;
+  search::Question question;  // empty where nobody needs it (NeedsQuestion)
+  int64_t top = 0;            // as in search::SearchOptions
+  Team* team = nullptr;       // null: this process is alone
+};
+
+/// Whether the question has to be told from others.
+bool NeedsQuestion(const JobFlags& flags, const Team* team);
+
+/// What there is at the end.
+struct JobOutcome {
+  search::SearchRows results;  // good as long as the job
+  size_t candidates = 0;       // of the search, or of the part
+  bool stopped = false;        // by a signal: results are of those that were done
+  bool is_part = false;        // of a search
+  bool is_told = true;         // else another process of the team tells it
+  size_t missing = 0;          // candidates that are not done
+  absl::Status journal = {};   // of what could not be written to it
+};
+
+/// Does it. Warns on standard error of what a journal has lost.
+absl::StatusOr<JobOutcome> RunJob(const JobFlags& flags, const SearchJob& job);
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_SEARCH_JOB_H_

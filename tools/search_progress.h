@@ -1,0 +1,61 @@
+#ifndef ORRERY_TOOLS_SEARCH_PROGRESS_H_
+#define ORRERY_TOOLS_SEARCH_PROGRESS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "search/evaluate.h"
+
+// How far a search is, on standard error.
+
+namespace orrery::tools {
+
+/// How far a search is at a moment.
+struct SearchState {
+  size_t done = 0;   // candidates, those that were known included
+  size_t total = 0;  // candidates
+  size_t known = 0;  // candidates, before it began
+  double elapsed_s = 0;
+  std::optional<Duration> best = {};  // step time
+  bool ends_before = false;           // by a budget: how much is left does not say when
+};
+
+/// "112/224 candidates (50%), 31.2/s, 3.6 s left, best 66.3 ms": what is not known is left out.
+/// Where a budget ends it, "112 of 224 candidates, 31.2/s, best 66.3 ms".
+std::string ToString(const SearchState& state);
+
+/// A line that is written over itself, at most ten times a second, and at the end; nothing unless
+/// `wanted`.
+class SearchProgress {
+ public:
+  /// `ends_before`: as in SearchState.
+  SearchProgress(size_t total, bool wanted, bool ends_before = false) : wanted_(wanted) {
+    state_.total = total;
+    state_.ends_before = ends_before;
+  }
+  /// Ends the line where the search has ended before its end.
+  ~SearchProgress();
+  SearchProgress(const SearchProgress&) = delete;
+  SearchProgress& operator=(const SearchProgress&) = delete;
+
+  /// So many were known before the search began, and what they say.
+  void Known(const std::vector<search::Result>& results);
+  /// A candidate is done.
+  void Done(const std::vector<search::Result>& results);
+
+ private:
+  void Count(const std::vector<search::Result>& results);
+
+  const bool wanted_;
+  SearchState state_;
+  size_t width_ = 0;  // of the line that is there
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_ = begin_;
+};
+
+}  // namespace orrery::tools
+
+#endif  // ORRERY_TOOLS_SEARCH_PROGRESS_H_
