@@ -23,7 +23,7 @@ std::vector<ParallelPlan> Candidates::PlansOf(size_t i) const {
 
 // Each thread takes a block of candidates after another: what bounds of plans share, a thread finds
 // once.
-void Candidates::FindBounds(size_t threads) {
+void Candidates::FindBounds(size_t threads, bool likely) {
   const size_t count = plans_.size();
   if (relief_) {
     begins_.assign(1, 0);
@@ -34,13 +34,14 @@ void Candidates::FindBounds(size_t threads) {
   const size_t blocks = (count + kBlock - 1) / kBlock;
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    SearchBounds bounds(setting_of_);
+    SearchBounds bounds(setting_of_, likely);
     for (size_t block = next++; block < blocks; block = next++) {
       for (size_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
         const std::vector<ParallelPlan> plans = PlansOf(i);
         for (size_t one = 0; one < plans.size(); ++one) {
           facts_[Begin(i) + one] = {
               .bound = bounds.Of(plans[one]),
+              .likely_s = static_cast<float>(bounds.likely_seconds()),
               .ranks = static_cast<uint32_t>(plans[one].ranks()) & 0x3fffffffu,
               .too_large = bounds.is_too_large() ? 1u : 0u,
               .tight = bounds.is_tight() ? 1u : 0u};
@@ -98,17 +99,18 @@ std::vector<uint32_t> Candidates::Promising() const {
 }
 
 std::vector<uint32_t> Candidates::Plainest(const std::function<int32_t(size_t)>& changes) const {
-  const std::vector<uint32_t> promising = Promising();
-  if (facts_.empty()) return promising;
+  if (facts_.empty()) return Promising();
   // There are millions of them, and few sorts: each goes behind those of its sort.
   std::map<std::pair<bool, int32_t>, std::vector<uint32_t>> sorts;
-  for (const uint32_t i : promising) {
+  for (uint32_t i = 0; i < plans_.size(); ++i) {
+    if (NeverFits(i)) continue;
     sorts[{Fact(i, 0).tight != 0, changes ? changes(i) : 0}].push_back(i);
   }
   std::vector<uint32_t> order;
-  order.reserve(promising.size());
-  for (const auto& [sort, of_sort] : sorts) {
+  for (auto& [sort, of_sort] : sorts) {
+    std::ranges::stable_sort(of_sort, {}, [&](uint32_t i) { return LikelySeconds(i); });
     order.insert(order.end(), of_sort.begin(), of_sort.end());
+    of_sort = {};
   }
   return order;
 }

@@ -24,8 +24,9 @@ class Candidates {
   /// All that is given lives longer; `relief` may be empty.
   Candidates(const SettingOf& setting_of, const PlansView& plans, const ReliefOf& relief);
 
-  /// Finds the bounds of all, on so many threads. Before, nothing is known of any.
-  void FindBounds(size_t threads);
+  /// Finds the bounds of all, on so many threads, and with `likely` what Plainest asks for. Before,
+  /// nothing is known of any.
+  void FindBounds(size_t threads, bool likely = false);
 
   size_t size() const { return plans_.size(); }
   /// The plan, and what is to be tried in its place.
@@ -41,13 +42,18 @@ class Candidates {
   bool IsBeaten(size_t i, const Incumbents& incumbents) const;
   /// The time that a step takes at least, of those of its plans that may fit; 0: nobody knows.
   Duration LeastTime(size_t i) const;
+  /// What a step is likely to take, of the first of its plans that may fit; 0: nobody knows.
+  double LikelySeconds(size_t i) const {
+    return facts_.empty() ? 0 : static_cast<double>(Fact(i, FirstThatMayFit(i)).likely_s);
+  }
   /// What a rank needs at least; 0: nobody knows.
   Bytes LeastMemoryOf(size_t i) const;
   /// All of them, those first that may take least: what is found soon beats more of the others.
   std::vector<uint32_t> Promising() const;
-  /// The same for who cannot play all: behind all others those that are likely not to fit, of which
-  /// bounds alone do not say so (peaks are about twice the bound); and before others those that
-  /// have least changes, by `changes`, which may be null.
+  /// For who cannot play all, those that may fit: behind all others those that are likely not to, of
+  /// which bounds alone do not say so (peaks are about twice the bound); before others those that
+  /// have least changes, by `changes`, which may be null; of these first what is likely to take
+  /// least, where that was found.
   std::vector<uint32_t> Plainest(const std::function<int32_t(size_t)>& changes) const;
 
   /// The result of a candidate that is not played.
@@ -59,6 +65,7 @@ class Candidates {
   // Of one plan.
   struct Known {
     PlanBound bound;
+    float likely_s = 0;  // that a step is likely to take
     uint32_t ranks : 30 = 1;
     uint32_t too_large : 1 = 0;
     uint32_t tight : 1 = 0;  // its bound is over half of what there is

@@ -135,13 +135,12 @@ Result CannotFitResult(const Setting& setting, const ParallelPlan& plan) {
   return result;
 }
 
-absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan,
-                                PartStore* parts) {
+absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan, PartStore* parts,
+                                PlayBudget budget) {
   if (CannotFit(setting, plan)) return CannotFitResult(setting, plan);
   Result result;
   result.plan = plan;
-  PlayBudget unlimited;
-  const absl::StatusOr<Run> run = PlayForFigures(setting, plan, unlimited, parts);
+  const absl::StatusOr<Run> run = PlayForFigures(setting, plan, budget, parts);
   if (!run.ok()) {
     result.infeasible = AsInfeasible(run.status());
     if (result.infeasible.has_value()) return result;

@@ -70,9 +70,10 @@ Result CannotFitResult(const Setting& setting, const ParallelPlan& plan);
 
 /// The figures of one plan, or why there are none: infeasibility is part of the result. What cannot
 /// fit by a sum over its weights (search/bounds/least_memory.h) is not played. An error
-/// only for what no plan could do: our own bug or an impossible setting.
+/// only for what no plan could do: our own bug or an impossible setting; DeadlineExceeded where
+/// `budget` was over before.
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan,
-                                PartStore* parts = nullptr);
+                                PartStore* parts = nullptr, PlayBudget budget = {});
 
 }  // namespace orrery::search
 

@@ -161,10 +161,18 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts) {
   if (budget_ != nullptr && budget_->left <= 0) {
     return absl::ResourceExhaustedError("nothing is left of the budget");
   }
+  ORRERY_RETURN_IF_ERROR(CheckTime());
   const int64_t solved = shardings_.solved(), tasks = tasks_;
   absl::StatusOr<Run> run = PlayOnce(way, facts);
   Count(shardings_.solved() - solved, tasks_ - tasks);
   return run;
+}
+
+absl::Status PlanPlayer::CheckTime() const {
+  if (budget_ == nullptr || std::chrono::steady_clock::now() < budget_->until) {
+    return absl::OkStatus();
+  }
+  return absl::DeadlineExceededError("the time is over");
 }
 
 // Weights as measured on llama3-70b on 2,048 devices: a node of a sharding problem takes 12 us, an
@@ -293,6 +301,7 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
 // are not alike, or gradients are reduced meanwhile.
 absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
                                            const transforms::PipelinedStep& step, WayFacts& facts) {
+  ORRERY_RETURN_IF_ERROR(CheckTime());
   StepPlayer player({.setting = setting_,
                      .plan = plan,
                      .step = step,

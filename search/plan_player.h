@@ -1,6 +1,7 @@
 #ifndef ORRERY_SEARCH_PLAN_PLAYER_H_
 #define ORRERY_SEARCH_PLAN_PLAYER_H_
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -62,6 +63,8 @@ struct WayFacts {
 /// nodes of sharding problems solved, weighed by about how long they take. A unit is a task's time.
 struct PlayBudget {
   int64_t left = std::numeric_limits<int64_t>::max();  // below 1: nothing more is played
+  /// When nothing more is begun, however little was done: DeadlineExceeded.
+  std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
 };
 
 /// Plays one plan in one way or another. It has so many fields for what all of its ways share:
@@ -127,6 +130,7 @@ class PlanPlayer {
   absl::StatusOr<Run> PlayOnce(const Way& way, WayFacts* facts);
   bool WantsCut(CutKey cut, const Way& way, WayFacts& facts);
   void Count(int64_t solved, int64_t tasks);
+  absl::Status CheckTime() const;
   absl::Status SplitBackward();
   std::string PartsRoot() const;
   void WeighStages();

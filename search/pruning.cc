@@ -49,13 +49,19 @@ bool Incumbents::Beat(const PlanBound& bound, int64_t ranks) const {
 // What fails here fails where the plan is played, and is told there.
 PlanBound SearchBounds::Of(const ParallelPlan& plan) {
   is_too_large_ = is_tight_ = false;
+  likely_s_ = 0;
   try {
     const Setting& setting = setting_of_(plan);
-    const PlanBound bound = bounds_.try_emplace(&setting, setting).first->second.Of(plan);
+    OfSetting& of = settings_.try_emplace(&setting, setting).first->second;
+    const PlanBound bound = of.bounds.Of(plan);
     // Where nothing is told of the plan there is no bound.
     const Bytes limit = bound.memory == Bytes(0) ? Bytes(0) : MemoryLimit(setting, plan);
     is_too_large_ = limit > Bytes(0) && bound.memory > limit;
     is_tight_ = limit > Bytes(0) && bound.memory > Bytes(limit.count() / 2);
+    if (likely_ && !is_too_large_) {
+      if (!of.likely.has_value()) of.likely.emplace(setting);
+      likely_s_ = of.likely->SecondsOf(plan, bound.time);
+    }
     return bound;
   } catch (const std::exception&) {
     return {};

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "search/bounds/bounds.h"
+#include "search/bounds/likely_time.h"
 #include "search/evaluate.h"
 
 // What a search need not play, since its bounds say enough (docs/search.md).
@@ -47,8 +49,9 @@ class Incumbents {
 /// The bounds of plans of a search, of whatever settings. Not for several threads at once.
 class SearchBounds {
  public:
-  /// `setting_of` lives longer.
-  explicit SearchBounds(const SettingOf& setting_of) : setting_of_(setting_of) {}
+  /// `setting_of` lives longer. `likely`: what is likely is asked for, too.
+  explicit SearchBounds(const SettingOf& setting_of, bool likely = false)
+      : setting_of_(setting_of), likely_(likely) {}
 
   /// Those of the plan; of one of which nothing can be told, 0.
   PlanBound Of(const ParallelPlan& plan);
@@ -56,11 +59,22 @@ class SearchBounds {
   bool is_too_large() const { return is_too_large_; }
   /// Whether it is more than half of what there is.
   bool is_tight() const { return is_tight_; }
+  /// Seconds that the last plan's step is likely to take (LikelyTime); 0: nobody asked.
+  double likely_seconds() const { return likely_s_; }
 
  private:
+  // Of plans of one setting.
+  struct OfSetting {
+    explicit OfSetting(const Setting& setting) : bounds(setting) {}
+    Bounds bounds;
+    std::optional<LikelyTime> likely = {};
+  };
+
   const SettingOf& setting_of_;
+  const bool likely_;
   bool is_too_large_ = false, is_tight_ = false;
-  std::map<const Setting*, Bounds> bounds_;  // looked up
+  double likely_s_ = 0;
+  std::map<const Setting*, OfSetting> settings_;  // looked up
 };
 
 /// The row of a plan that needs more memory by its bound than there is.

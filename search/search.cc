@@ -23,15 +23,17 @@ namespace orrery::search {
 namespace search_cc {
 namespace {
 
+using TimePoint = std::chrono::steady_clock::time_point;
+
 constexpr size_t kMaxThreads = 256;
 // Of what a search may take a part; what is not held is made again.
 constexpr Bytes kRoomForParts(int64_t{64} << 20);
 
 // The figures of one plan; an exception must not leave a thread.
 absl::StatusOr<Result> EvaluateSafely(const SettingOf& setting_of, const ParallelPlan& plan,
-                                      PartStore& parts) {
+                                      PartStore& parts, TimePoint until) {
   try {
-    return Evaluate(setting_of(plan), plan, &parts);
+    return Evaluate(setting_of(plan), plan, &parts, {.until = until});
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory; try fewer microbatches or fewer threads");
   } catch (const std::exception& error) {
@@ -42,9 +44,12 @@ absl::StatusOr<Result> EvaluateSafely(const SettingOf& setting_of, const Paralle
 // A plan that failed where others need not is a row of the search like others: it says why. What is
 // wrong with the question is wrong with all of them.
 absl::StatusOr<Result> EvaluateOne(const SettingOf& setting_of, const ParallelPlan& plan,
-                                   PartStore& parts) {
-  absl::StatusOr<Result> result = EvaluateSafely(setting_of, plan, parts);
-  if (result.ok() || absl::IsInvalidArgument(result.status())) return result;
+                                   PartStore& parts, TimePoint until) {
+  absl::StatusOr<Result> result = EvaluateSafely(setting_of, plan, parts, until);
+  if (result.ok() || absl::IsInvalidArgument(result.status()) ||
+      absl::IsDeadlineExceeded(result.status())) {
+    return result;
+  }
   Result failed;
   failed.plan = plan;
   failed.infeasible = {.reason = InfeasibleReason::kUnsupported,
@@ -70,12 +75,13 @@ class Search {
 
   // Rows of candidates that are not played are made by `make`.
   absl::StatusOr<SearchRows> Run(SearchRows::Maker make) {
-    if (prunes()) candidates_.FindBounds(threads_);
+    const bool walks = !options_.next && (options_.budget.is_limited() ||
+                                          options_.method != Method::kExhaustive);
+    if (prunes()) candidates_.FindBounds(threads_, options_.method != Method::kExhaustive);
     state_.assign(candidates_.size(), State::kOpen);
     end_ = candidates_.size();
     TakeKnown();
-    const bool walks = options_.budget.is_limited() || options_.method != Method::kExhaustive;
-    if (walks && !options_.next) {
+    if (walks) {
       WalkThrough();
     } else {
       order_ = candidates_.Promising();
@@ -137,6 +143,7 @@ class Search {
       is_beaten = candidates_.IsBeaten(i, incumbents_);
     }
     is_beaten ? Prune(i) : Evaluate(i);
+    if (!is_begun(i)) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool has_results = state_[i] == State::kPlayed || options_.tells_unplayed;
     if (options_.finished && state_[i] != State::kFailed) {
@@ -156,11 +163,13 @@ class Search {
                                                     : candidates_.Plainest(options_.changes),
                                    .neighbours = options_.neighbours,
                                    .family = options_.family,
+                                   .likely = [&](size_t i) { return candidates_.LikelySeconds(i); },
                                    .is_open = [&](size_t i) { return IsWorthIt(i); },
                                    .seed = options_.seed});
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (state_[i] == State::kPlayed) walk->Found(i, ScoreOf(i));
     }
+    SetEnd();
     int64_t played = 0;
     while (options_.stop == nullptr || !*options_.stop) {
       const double spent = Spent(played);
@@ -182,11 +191,26 @@ class Search {
     }
   }
 
+  void SetEnd() {
+    const double seconds = options_.budget.seconds;
+    if (seconds <= 0) return;
+    using Span = std::chrono::duration<double>;
+    const auto after = [](TimePoint begin, double span) {
+      return begin + std::chrono::duration_cast<TimePoint::duration>(Span(span));
+    };
+    until_ = std::max(after(options_.begun, seconds),
+                      after(std::chrono::steady_clock::now(), seconds / 4));
+  }
+
   double Spent(int64_t played) const {
-    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin_;
     const SearchBudget& budget = options_.budget;
     double spent = 0;
-    if (budget.seconds > 0) spent = passed.count() / budget.seconds;
+    if (budget.seconds > 0) {
+      const std::chrono::duration<double> all = until_ - options_.begun;
+      const std::chrono::duration<double> passed =
+          std::chrono::steady_clock::now() - options_.begun;
+      spent = passed / all;
+    }
     if (budget.candidates > 0) {
       spent = std::max(spent, static_cast<double>(played) / static_cast<double>(budget.candidates));
     }
@@ -226,6 +250,7 @@ class Search {
       return;
     }
     absl::StatusOr<std::vector<Result>> results = WithRelief(i);
+    if (absl::IsDeadlineExceeded(results.status())) return;  // it is left
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!results.ok()) {
       state_[i] = State::kFailed;
@@ -261,7 +286,7 @@ class Search {
 
   absl::StatusOr<Result> ResultOf(const ParallelPlan& plan, size_t i, size_t one) {
     if (candidates_.IsTooLarge(i, one)) return candidates_.TooLargeRow(plan, i, one);
-    return EvaluateOne(setting_of_, plan, parts_);
+    return EvaluateOne(setting_of_, plan, parts_, until_);
   }
 
   std::vector<Result> ResultsOf(size_t i) const {
@@ -300,7 +325,6 @@ class Search {
     return rows;
   }
 
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   const SettingOf& setting_of_;
   const SearchOptions& options_;
   const size_t threads_;
@@ -313,6 +337,7 @@ class Search {
   std::mutex mutex_, next_mutex_;
   size_t done_ = 0;
   Incumbents incumbents_;
+  TimePoint until_ = TimePoint::max();  // when nothing more is played
   RecomputationsThatHelp recomputations_;
   PartStore parts_{kRoomForParts};
 };

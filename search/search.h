@@ -2,6 +2,7 @@
 #define ORRERY_SEARCH_SEARCH_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,9 +46,11 @@ struct SearchOptions {
   /// a time. Else all are done, in their order.
   std::function<std::optional<size_t>()> next = {};
   /// Which are played first, and how many at most: what is not reached is a row that says so
-  /// (Result::left). Only without `next`.
+  /// (Result::left). Only without `next`. A time is counted from `begun`, but a quarter of it is for
+  /// plays in any case; what is played when it ends is not reached.
   Method method = Method::kExhaustive;
   SearchBudget budget = {};
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   uint32_t seed = 1;  // of a method that draws
   /// For methods that go from candidate to candidate, as in WalkQuestion.
   std::function<std::vector<size_t>(size_t)> neighbours = {};

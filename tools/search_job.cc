@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 #include <limits>
 #include <memory>
@@ -50,10 +51,26 @@ absl::StatusOr<search::Part> PartOf(const JobFlags& flags) {
 struct Way {
   search::Method method = search::Method::kExhaustive;
   search::SearchBudget budget = {};
+  bool by_default = false;  // nobody asked for it
 };
 
+// Whether there are so many candidates that nobody waits for all of them, unless told so.
+bool IsTooMuch(const JobFlags& flags, size_t candidates, const Team* team) {
+  constexpr size_t kMany = 100'000;
+  const bool alone =
+      team == nullptr && flags.part.empty() && flags.merge.empty() && flags.resume.empty();
+  return candidates > kMany && alone && flags.method.empty() && flags.budget.empty();
+}
+
 // Who has little time, and says no more, wants what is near the best soon.
-absl::StatusOr<Way> WayOf(const JobFlags& flags) {
+absl::StatusOr<Way> WayOf(const JobFlags& flags, size_t candidates, const Team* team) {
+  constexpr double kSeconds = 15, kSecondsEach = 6e-6;
+  if (IsTooMuch(flags, candidates, team)) {
+    const double seconds = std::round(kSeconds + kSecondsEach * static_cast<double>(candidates));
+    return Way{.method = search::Method::kBeam,
+               .budget = {.seconds = seconds},
+               .by_default = true};
+  }
   Way way;
   if (!flags.budget.empty()) {
     ORRERY_ASSIGN_OR_RETURN(way.budget, Annotated(search::ParseBudget(flags.budget), "`budget`"));
@@ -78,13 +95,18 @@ class LocalSearch {
         // Rows outlive this.
         plans_(part.is_whole() ? search::PlansView(job.plans) : OfPlaces(job.plans, places_)),
         progress_(plans_.size(), flags.progress || isatty(STDERR_FILENO) != 0,
-                  !flags.budget.empty()) {}
+                  !flags.budget.empty() || IsTooMuch(flags, plans_.size(), job.team)) {}
 
   absl::StatusOr<JobOutcome> Run() {
     ORRERY_RETURN_IF_ERROR(OpenJournal());
     const StopOnSignals signals;
     if (job_.team != nullptr) ORRERY_RETURN_IF_ERROR(Serve(signals.stop()));
-    ORRERY_ASSIGN_OR_RETURN(const Way way, WayOf(flags_));
+    ORRERY_ASSIGN_OR_RETURN(const Way way, WayOf(flags_, plans_.size(), job_.team));
+    if (way.by_default) {
+      std::cerr << "note: " << plans_.size() << " candidates: the most promising within "
+                << ToString(way.budget)
+                << "; --budget 10min tries more of them, --method exhaustive all\n";
+    }
     ORRERY_ASSIGN_OR_RETURN(
         search::SearchRows results,
         search::SearchThrough(job_.setting_of, plans_,
@@ -97,6 +119,7 @@ class LocalSearch {
                                .stop = &signals.stop(),
                                .method = way.method,
                                .budget = way.budget,
+                               .begun = job_.begun,
                                .seed = static_cast<uint32_t>(flags_.seed),
                                .neighbours = [&](size_t i) { return job_.plans.Neighbours(i); },
                                .family = [&](size_t i) { return job_.plans.FamilyOf(i); },
@@ -224,7 +247,8 @@ absl::Status CheckJob(const JobFlags& flags) {
     return absl::InvalidArgumentError(
         "`merge` puts together what is done; wanted no `part` and no `resume` beside it");
   }
-  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way, search_job_cc::WayOf(flags));
+  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way,
+                          search_job_cc::WayOf(flags, /*candidates=*/0, /*team=*/nullptr));
   if (flags.seed < 0 || flags.seed > std::numeric_limits<uint32_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("`seed` ", flags.seed,
                                                    ": wanted a number from 0 to ",
@@ -245,7 +269,8 @@ bool NeedsQuestion(const JobFlags& flags, const Team* team) {
 
 absl::StatusOr<JobOutcome> RunJob(const JobFlags& flags, const SearchJob& job) {
   ORRERY_ASSIGN_OR_RETURN(const search::Part part, search_job_cc::PartOf(flags));
-  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way, search_job_cc::WayOf(flags));
+  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way,
+                          search_job_cc::WayOf(flags, job.plans.size(), job.team));
   if (job.team != nullptr &&
       (way.budget.is_limited() || way.method != search::Method::kExhaustive)) {
     return absl::InvalidArgumentError(

@@ -1,6 +1,7 @@
 #ifndef ORRERY_TOOLS_SEARCH_JOB_H_
 #define ORRERY_TOOLS_SEARCH_JOB_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -39,6 +40,8 @@ struct SearchJob {
   search::Question question;  // empty where nobody needs it (NeedsQuestion)
   int64_t top = 0;            // as in search::SearchOptions
   Team* team = nullptr;       // null: this process is alone
+  /// From which a budget of time is counted.
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
 
 /// Whether the question has to be told from others.

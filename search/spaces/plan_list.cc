@@ -216,8 +216,12 @@ int32_t PlanList::ChangesOf(size_t i) const {
   for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
     const Column& column = table_->columns[axis];
     const transforms::AxisInfo& info = *transforms::AllAxes()[axis];
-    const bool counts = info.degree == nullptr && info.flag != "micro-batches";
-    if (counts && !column.rows.empty() && column.rows[i] != 0) ++changes;
+    if (column.rows.empty()) continue;
+    if (info.flag == "cp") {
+      changes += column.values[column.rows[i]].cp > 1 ? 1 : 0;
+    } else if (info.degree == nullptr && info.flag != "micro-batches") {
+      changes += column.rows[i] != 0 ? 1 : 0;
+    }
   }
   return changes;
 }

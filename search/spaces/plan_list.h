@@ -40,7 +40,8 @@ class PlanList {
   std::vector<size_t> Neighbours(size_t i) const;
   /// Equal for plans that have the same degrees.
   uint64_t FamilyOf(size_t i) const;
-  /// In how many axes beside degrees and microbatches the plan differs from the first.
+  /// In how many axes beside degrees and microbatches the plan differs from the first; one more
+  /// with cp, which few train with.
   int32_t ChangesOf(size_t i) const;
 
   /// All of them, at several hundred bytes each.

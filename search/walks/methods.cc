@@ -27,25 +27,32 @@ class Beginnings {
     }
   }
 
+  // Of the next family of which nothing was played the most promising.
+  std::optional<size_t> Seed(const std::set<size_t>& taken) {
+    for (; seed_ < seeds_.size(); ++seed_) {
+      if (IsUsable(seeds_[seed_], taken)) return seeds_[seed_];
+    }
+    return std::nullopt;
+  }
+
   // The next open one: of each family the most promising first, then all in their order.
   std::optional<size_t> Next(const std::set<size_t>& taken) {
-    const auto usable = [&](size_t i) { return question_.is_open(i) && !taken.contains(i); };
-    for (; seed_ < seeds_.size(); ++seed_) {
-      if (usable(seeds_[seed_])) return seeds_[seed_];
-    }
+    if (const std::optional<size_t> seed = Seed(taken)) return seed;
     // What is closed once stays so; what is only taken comes again.
     while (next_ < question_.promising.size() && !question_.is_open(question_.promising[next_])) {
       ++next_;
     }
     for (size_t at = next_; at < question_.promising.size(); ++at) {
-      if (usable(question_.promising[at])) return question_.promising[at];
+      if (IsUsable(question_.promising[at], taken)) return question_.promising[at];
     }
     return std::nullopt;
   }
 
-  bool has_seeds() const { return seed_ < seeds_.size(); }
-
  private:
+  bool IsUsable(size_t i, const std::set<size_t>& taken) const {
+    return question_.is_open(i) && !taken.contains(i);
+  }
+
   const WalkQuestion& question_;
   std::vector<size_t> seeds_;
   size_t seed_ = 0, next_ = 0;
@@ -79,10 +86,12 @@ class BeamWalk final : public Walk {
 
   std::vector<size_t> Next(size_t most, double /*spent*/) override {
     std::set<size_t> taken;
-    // By turns a beginning of another family, as long as there are any, and neighbours of the best.
+    // By turns a beginning of another family, as long as there are promising ones, and neighbours of
+    // the best.
     while (taken.size() < most) {
       const size_t before = taken.size();
-      if (starts_.has_seeds()) Take(starts_.Next(taken), taken);
+      const std::optional<size_t> seed = starts_.Seed(taken);
+      if (seed.has_value() && !IsHopeless(*seed)) taken.insert(*seed);
       if (taken.size() < most) Take(NextNeighbour(taken), taken);
       if (taken.size() == before) Take(starts_.Next(taken), taken);
       if (taken.size() == before) break;
@@ -98,6 +107,13 @@ class BeamWalk final : public Walk {
 
  private:
   static constexpr size_t kWidth = 16;
+  static constexpr double kHopeless = 1.25;  // times the best, of what is likely
+
+  bool IsHopeless(size_t i) const {
+    if (!question_.likely || beam_.empty()) return false;
+    const WalkScore& best = beam_.begin()->first;
+    return best.fits && question_.likely(i) > kHopeless * best.size;
+  }
 
   static void Take(std::optional<size_t> candidate, std::set<size_t>& taken) {
     if (candidate.has_value()) taken.insert(*candidate);
@@ -107,8 +123,11 @@ class BeamWalk final : public Walk {
   std::optional<size_t> NextNeighbour(const std::set<size_t>& taken) {
     for (const auto& [score, candidate] : beam_) {
       auto [known, is_new] = neighbours_.try_emplace(candidate);
-      if (is_new) known->second = question_.neighbours(candidate);
       std::vector<size_t>& left = known->second;
+      if (is_new) {
+        left = question_.neighbours(candidate);
+        if (question_.likely) std::ranges::stable_sort(left, {}, question_.likely);
+      }
       std::erase_if(left, [&](size_t i) { return !question_.is_open(i); });
       const auto found = std::ranges::find_if(left, [&](size_t i) { return !taken.contains(i); });
       if (found != left.end()) return *found;

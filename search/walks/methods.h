@@ -52,6 +52,8 @@ struct WalkQuestion {
   std::function<std::vector<size_t>(size_t)> neighbours;
   /// What candidates that are much alike have in common, their degrees say; null: nothing is.
   std::function<uint64_t(size_t)> family;
+  /// Seconds that a step of one is likely to take; null: nobody knows.
+  std::function<double(size_t)> likely;
   /// Whether there is still something to find out about one: it was not played, and can fit, and
   /// nothing has beaten it.
   std::function<bool(size_t)> is_open;

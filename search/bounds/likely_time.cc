@@ -1,0 +1,143 @@
+#include "search/bounds/likely_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "ir/op_info.h"
+#include "ir/op_kind.h"
+#include "transforms/parallel.h"
+#include "transforms/stages/forward_layers.h"
+
+namespace orrery::search {
+
+using cost_models::CollectiveKind;
+
+namespace likely_time_cc {
+namespace {
+
+int64_t DegreeOf(const ParallelPlan& plan, absl::string_view axis) {
+  if (axis == "hp") return plan.hp;
+  if (axis == "dp") return plan.dp;
+  if (axis == "pp") return plan.pp;
+  return axis == "cp" ? plan.cp : plan.ep;
+}
+
+double BytesOf(const ir::Function& function, ir::ValueId value) {
+  return static_cast<double>(SizeOf(function.type(value)).count());
+}
+
+double CountLayers(const ir::Function& step) {
+  const auto whole = transforms::ParallelTransform3d(step, {});
+  if (!whole.ok() || whole->stages.size() != 1) return 0;
+  const transforms::StageFunction* const forward = &whole->stages[0].forward;
+  return static_cast<double>(transforms::FindLayers(std::span(&forward, 1))[0].size());
+}
+
+}  // namespace
+}  // namespace likely_time_cc
+
+LikelyTraffic TrafficOf(const ir::Function& step) {
+  using likely_time_cc::BytesOf;
+  IdTable<ir::ValueId, char> of_parameters(step.value_limit(), 0);
+  for (const ir::Input& input : step.inputs()) {
+    of_parameters[input.value] = input.role == ir::InputRole::kParameter ? 1 : 0;
+  }
+  LikelyTraffic traffic;
+  for (const ir::OpId op : step.order()) {
+    const auto operands = step.operands(op);
+    const auto is_of_parameters = [&](ir::ValueId value) { return of_parameters[value] != 0; };
+    const bool all = !operands.empty() && std::ranges::all_of(operands, is_of_parameters);
+    for (int32_t i = 0; i < step.result_count(op); ++i) {
+      of_parameters[step.result(op, i)] = all ? 1 : 0;
+    }
+    const ir::OpKind kind = step.kind(op);
+    const bool weighs = !all && std::ranges::any_of(operands, is_of_parameters);
+    if (step.info(op).matrix_product && weighs) {
+      double narrow = BytesOf(step, step.result(op, 0));
+      for (const ir::ValueId operand : operands) {
+        if (!is_of_parameters(operand)) narrow = std::min(narrow, BytesOf(step, operand));
+      }
+      traffic.hp_bytes += narrow / 2;
+      traffic.hp_count += 0.5;
+    } else if (kind == ir::OpKind::kAttention || kind == ir::OpKind::kAttentionGrad) {
+      // Backward gathers them again, and scatters their gradients.
+      const double times = kind == ir::OpKind::kAttention ? 1 : 2;
+      traffic.cp_bytes += times * (BytesOf(step, operands[1]) + BytesOf(step, operands[2]));
+      traffic.cp_count += times;
+    }
+  }
+  return traffic;
+}
+
+LikelyTime::LikelyTime(const Setting& setting)
+    : setting_(setting),
+      traffic_(TrafficOf(setting.step)),
+      weights_(SumWeights(setting)),
+      layers_(likely_time_cc::CountLayers(setting.step)),
+      axes_(order_.Full()) {}
+
+// How far apart neighbours along an axis are.
+int64_t LikelyTime::StrideOf(const ParallelPlan& plan, absl::string_view axis) {
+  if (plan.order != order_) {
+    order_ = plan.order;
+    axes_ = order_.Full();
+  }
+  int64_t stride = 1;
+  for (const std::string& before : axes_) {
+    if (before == axis) break;
+    stride *= likely_time_cc::DegreeOf(plan, before);
+  }
+  return stride;
+}
+
+// By a small one and a large one; of groups that the cluster has not, nothing.
+LikelyTime::Price LikelyTime::PriceOf(CollectiveKind kind, int64_t ranks, int64_t stride) {
+  constexpr Bytes kSmall(1 << 10), kLarge(int64_t{1} << 28);
+  if (ranks < 2 || (ranks - 1) * stride >= setting_.cluster.size()) return {};
+  const auto [found, is_new] = prices_.try_emplace({kind, ranks, stride});
+  if (!is_new) return found->second;
+  std::vector<cluster::DeviceId> group;
+  for (int64_t r = 0; r < ranks; ++r) {
+    group.emplace_back(static_cast<int32_t>(r * stride));
+  }
+  const auto seconds = [&](Bytes size) {
+    return setting_.cost_model->Collective(kind, size, group, setting_.cluster.topology).seconds();
+  };
+  const double small = seconds(kSmall), large = seconds(kLarge);
+  found->second = {.start_s = small,
+                   .byte_s = std::max(0.0, large - small) / static_cast<double>(kLarge.count())};
+  return found->second;
+}
+
+double LikelyTime::SecondsOf(const ParallelPlan& plan, Duration least) {
+  const auto replica_parts = static_cast<double>(plan.dp * plan.ep);
+  const auto m = static_cast<double>(plan.microbatches), pp = static_cast<double>(plan.pp);
+  const auto hp = static_cast<double>(plan.hp), cp = static_cast<double>(plan.cp);
+  double seconds = least.seconds();
+  const auto chunks = static_cast<double>(std::max<int64_t>(1, plan.chunks));
+  if (chunks > 1) seconds += seconds * (pp - 1) / (m * chunks);
+  const double of_stage = layers_ / pp / chunks;
+  if (layers_ > 0) seconds *= std::ceil(of_stage) / of_stage;
+  if (plan.hp > 1) {
+    const Price price = PriceOf(CollectiveKind::kAllReduce, plan.hp, StrideOf(plan, "hp"));
+    // What is run again is told again: of forward, half of it all.
+    const double again = plan.recompute.record->name == "full" ? 1.5 : 1;
+    seconds += again * (traffic_.hp_count * m * price.start_s +
+                        traffic_.hp_bytes / replica_parts / cp * price.byte_s) / pp;
+  }
+  if (plan.cp > 1) {
+    const Price price = PriceOf(CollectiveKind::kAllGather, plan.cp, StrideOf(plan, "cp"));
+    seconds += (traffic_.cp_count * m * price.start_s +
+                traffic_.cp_bytes / replica_parts / hp * price.byte_s) / pp;
+  }
+  if (plan.dp > 1) {
+    const Price price = PriceOf(CollectiveKind::kAllReduce, plan.dp, StrideOf(plan, "dp"));
+    // Half of it hides. ZeRO's third stage gathers parameters for each microbatch, both ways.
+    const double times = plan.zero == 3 ? 0.5 + m : 0.5;
+    seconds += times * weights_.parameters / hp / pp * price.byte_s;
+  }
+  return seconds;
+}
+
+}  // namespace orrery::search
