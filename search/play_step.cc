@@ -166,19 +166,44 @@ bool StepPlayer::MayRepeatIn(int64_t microbatches) const {
   return of_.schedule.CheckShape(shape).ok() && MayRepeat(of_.schedule.OrdersOf(shape));
 }
 
+// The run of so many microbatches, and its period, where it has one.
+std::optional<StepPlayer::Periodic> StepPlayer::PlayFew(int64_t few) {
+  if (!MayRepeatIn(few)) return std::nullopt;
+  absl::StatusOr<Run> run = PlayExtent({.first_microbatches = few}, Telling::kBriefly);
+  if (!run.ok()) return std::nullopt;
+  std::optional<Period> period = FindPeriod(*run, of_.plan.pp);
+  if (!period.has_value()) return std::nullopt;
+  return Periodic{*std::move(run), *std::move(period), few};
+}
+
+// A few more microbatches, so that whole periods are left out of the rest: as few as may be, or so
+// many rounds of all ranks.
+std::optional<StepPlayer::Periodic> StepPlayer::PlayWholePeriods(const Periodic& found) {
+  const int64_t all = of_.step.microbatches, period = found.period.microbatches;
+  const int64_t ranks = of_.plan.pp;
+  for (const int64_t by : {int64_t{1}, ranks}) {
+    int64_t few = found.microbatches;
+    while ((all - few) % period != 0 && few < all) few += by;
+    if (3 * few > 2 * all) continue;
+    std::optional<Periodic> longer = PlayFew(few);
+    if (longer.has_value() && (all - few) % longer->period.microbatches == 0) return longer;
+  }
+  return std::nullopt;
+}
+
 std::optional<Run> StepPlayer::PlaySkipping() {
-  const int64_t all = of_.step.microbatches, ranks = of_.plan.pp;
-  for (const int64_t few : FewerMicrobatches(all, ranks)) {
-    if (!MayRepeatIn(few)) continue;
-    absl::StatusOr<Run> run = PlayExtent({.first_microbatches = few}, Telling::kBriefly);
-    if (!run.ok()) return std::nullopt;
-    std::optional<Period> period = FindPeriod(*run, ranks);
-    if (!period.has_value() || (all - few) % period->microbatches != 0) continue;
-    const int64_t times = (all - few) / period->microbatches;
-    run->skipped = {.period = *std::move(period), .times = times};
-    if (!AddPeriods(*run->skipped, *run)) continue;
-    AddLost(*run);
-    return *std::move(run);
+  const int64_t all = of_.step.microbatches;
+  for (const int64_t few : FewerMicrobatches(all, of_.plan.pp)) {
+    std::optional<Periodic> found = PlayFew(few);
+    if (!found.has_value()) continue;
+    if ((all - few) % found->period.microbatches != 0) found = PlayWholePeriods(*found);
+    if (!found.has_value()) continue;
+    Run& run = found->run;
+    const int64_t times = (all - found->microbatches) / found->period.microbatches;
+    run.skipped = {.period = std::move(found->period), .times = times};
+    if (!AddPeriods(*run.skipped, run)) continue;
+    AddLost(run);
+    return std::move(run);
   }
   return std::nullopt;
 }

@@ -49,6 +49,14 @@ class StepPlayer {
 
  private:
   enum class Telling : uint8_t { kBriefly, kWhole };
+  // The first microbatches of a batch, and the period of their steady state.
+  struct Periodic {
+    Run run;
+    Period period;
+    int64_t microbatches = 0;
+  };
+  std::optional<Periodic> PlayFew(int64_t few);
+  std::optional<Periodic> PlayWholePeriods(const Periodic& found);
   absl::StatusOr<Run> PlayExtent(lowering::StepExtent extent, Telling telling);
   void AddLost(Run& run) const;
   bool MayRepeatIn(int64_t microbatches) const;

@@ -74,7 +74,6 @@ class Windows {
 template <typename Find>
 auto FirstOfPeriods(int64_t ranks, const Find& find) -> decltype(find(1, 0)) {
   for (int64_t forwards = 1; forwards <= ranks; ++forwards) {
-    if (ranks % forwards != 0) continue;
     for (const int64_t behind : {int64_t{0}, ranks}) {
       auto found = find(forwards, behind);
       if (found.has_value()) return found;
@@ -99,11 +98,12 @@ class Steady {
     if (!window.has_value()) return std::nullopt;
     FindTasks(*window);
     if (tasks_ <= 0 || end_ - 2 * tasks_ < 0) return std::nullopt;
-    if (!HasSameTasks(forwards) || !KeepsMemory()) return std::nullopt;
+    // Times first: most of what is no period ends here, soon.
     period_ = Start(end_ - 1) - Start(end_ - 1 - tasks_);
     steady_ = end_;
     while (steady_ > tasks_ && IsLater(steady_ - 1)) --steady_;
     if (period_ <= Duration(0) || !ReachesSteady() || !TailFollows()) return std::nullopt;
+    if (!HasSameTasks(forwards) || !KeepsMemory()) return std::nullopt;
     return Period{.microbatches = window->microbatches,
                   .time = period_,
                   .growth = growth_,
@@ -269,7 +269,7 @@ bool MayRepeat(const transforms::RankOrders& orders) {
 
 std::vector<int64_t> FewerMicrobatches(int64_t all, int64_t ranks) {
   std::vector<int64_t> fewer;
-  for (const int64_t times : {3, 8}) {
+  for (const int64_t times : {3, 8, 24}) {
     // One rank fills at once, and is steady from its second microbatch on.
     const int64_t few = all % ranks + std::max(times * ranks, 2 * times);
     if (3 * few > 2 * all) break;

@@ -28,7 +28,7 @@ namespace orrery::search {
 /// what comes behind is later by as much. None where it is not so, as far as was played.
 std::optional<Period> FindPeriodOf(const Run& run, int64_t forwards, int64_t behind = 0);
 
-/// The shortest period of a number of forwards that divides `ranks`; where the last ones see
+/// The shortest period of at most `ranks` forwards; where the last ones see
 /// already that the end is near, before those.
 std::optional<Period> FindPeriod(const Run& run, int64_t ranks);
 
