@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 
 #include "search/search.h"
@@ -66,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, Budgeted,
                          testing::Values(Method::kExhaustive, Method::kBeam, Method::kAnnealing),
                          [](const auto& method) { return ToString(method.param); });
 
-// However little time there is, some are played, and the others are rows.
+// However little time there is, the first are played, and the others are rows.
 TEST(Budget, OfTimeEnds) {
   const Setting setting = MlpSetting();
   const PlanList plans =
@@ -76,7 +77,18 @@ TEST(Budget, OfTimeEnds) {
                     {.top = 1, .budget = {.seconds = 1e-9}})
           .value();
   EXPECT_EQ(rows.size(), plans.size());
+  EXPECT_EQ(rows.played().size(), 1u);
   EXPECT_TRUE(rows.least_left().has_value());
+}
+
+// What is played when the time ends is not played to its end, however long it takes.
+TEST(Budget, OfTimeEndsPlays) {
+  const Setting setting = MlpSetting();
+  PartStore parts(Bytes(1 << 20));
+  const auto now = std::chrono::steady_clock::now();
+  const auto result = Evaluate(setting, {.dp = 8}, &parts, {.until = now});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
+  EXPECT_TRUE(Evaluate(setting, {.dp = 8}, &parts, {.until = now + std::chrono::hours(1)}).ok());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "search/bounds/least_work.h"
@@ -76,14 +77,35 @@ TEST_F(CandidatesOfMlp, BeginWithThePlainestThatAreLikelyToFit) {
   all.FindBounds(1);
   const auto changes = [&](size_t i) { return plans[i].zero == 3 ? 1 : 0; };
   EXPECT_EQ(all.Plainest(changes).back(), 2u);
-  EXPECT_EQ(all.Plainest({}), all.Promising());
+  EXPECT_EQ(all.Plainest({}).size(), plans.size());
+  ASSERT_GT(all.LeastMemoryOf(0).count(), 2 * all.LeastMemoryOf(2).count() + 2);
   Setting small = MlpSetting();
-  small.lowering.memory_limit = Bytes(all.LeastMemoryOf(2).count() * 2 + 2);  // of the leanest
   const SettingOf setting_of = [&](const ParallelPlan&) -> const Setting& { return small; };
-  Candidates tight(setting_of, view, none_);
-  tight.FindBounds(1);
-  ASSERT_GT(all.LeastMemoryOf(0), all.LeastMemoryOf(2));
-  EXPECT_EQ(tight.Plainest(changes).back(), 0u);
+  const auto plainest = [&](int64_t limit) {
+    small.lowering.memory_limit = Bytes(limit);
+    Candidates tight(setting_of, view, none_);
+    tight.FindBounds(1);
+    return tight.Plainest(changes);
+  };
+  const std::vector<uint32_t> tight = plainest(all.LeastMemoryOf(0).count());
+  EXPECT_EQ(tight.size(), plans.size());
+  EXPECT_EQ(tight.back(), 0u);
+  // What cannot fit is not there.
+  EXPECT_EQ(std::ranges::count(plainest(all.LeastMemoryOf(0).count() - 1), 0u), 0);
+}
+
+// Of equally plain ones first what is likely to take least, all told: ranks that wait for each
+// other at every product are late, though they share the work as well as others.
+TEST_F(CandidatesOfMlp, BeginWithWhatIsLikelyToBeFast) {
+  const std::vector<ParallelPlan> plans = {{.hp = 8}, {.dp = 8}};
+  const PlansView view = plans;
+  Candidates all(setting_of_, view, none_);
+  all.FindBounds(1);
+  EXPECT_EQ(all.LikelySeconds(0), 0);  // nobody asked
+  all.FindBounds(1, /*likely=*/true);
+  EXPECT_GT(all.LikelySeconds(0), all.LikelySeconds(1));
+  EXPECT_GT(all.LikelySeconds(1), all.LeastTime(1).seconds());
+  EXPECT_EQ(all.Plainest({}), (std::vector<uint32_t>{1, 0}));
 }
 
 TEST_F(CandidatesOfMlp, HaveWhatRelievesThem) {

@@ -75,8 +75,8 @@ class Search {
 
   // Rows of candidates that are not played are made by `make`.
   absl::StatusOr<SearchRows> Run(SearchRows::Maker make) {
-    const bool walks = !options_.next && (options_.budget.is_limited() ||
-                                          options_.method != Method::kExhaustive);
+    const bool walks =
+        !options_.next && (options_.budget.is_limited() || options_.method != Method::kExhaustive);
     if (prunes()) candidates_.FindBounds(threads_, options_.method != Method::kExhaustive);
     state_.assign(candidates_.size(), State::kOpen);
     end_ = candidates_.size();
@@ -169,11 +169,11 @@ class Search {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (state_[i] == State::kPlayed) walk->Found(i, ScoreOf(i));
     }
-    SetEnd();
+    SetEndTime();
     int64_t played = 0;
     while (options_.stop == nullptr || !*options_.stop) {
       const double spent = Spent(played);
-      if (spent >= 1) break;
+      if (played > 0 && spent >= 1) break;
       size_t most = options_.budget.seconds > 0 ? std::min(threads_, kAtATime) : kAtATime;
       if (options_.budget.candidates > 0) {
         most = std::min(most, static_cast<size_t>(options_.budget.candidates - played));
@@ -182,6 +182,7 @@ class Search {
       if (batch.empty()) break;
       played += std::ssize(batch);
       ForEachOnThreads(batch.size(), threads_, [&](size_t at) { Do(batch[at]); });
+      until_ = end_time_;  // those that were first are played in any case
       for (const size_t i : batch) walk->Found(i, ScoreOf(i));
     }
     // Of the others some need not be played.
@@ -191,22 +192,22 @@ class Search {
     }
   }
 
-  void SetEnd() {
+  void SetEndTime() {
     const double seconds = options_.budget.seconds;
     if (seconds <= 0) return;
     using Span = std::chrono::duration<double>;
     const auto after = [](TimePoint begin, double span) {
       return begin + std::chrono::duration_cast<TimePoint::duration>(Span(span));
     };
-    until_ = std::max(after(options_.begun, seconds),
-                      after(std::chrono::steady_clock::now(), seconds / 4));
+    end_time_ = std::max(after(options_.begun, seconds),
+                         after(std::chrono::steady_clock::now(), seconds / 4));
   }
 
   double Spent(int64_t played) const {
     const SearchBudget& budget = options_.budget;
     double spent = 0;
     if (budget.seconds > 0) {
-      const std::chrono::duration<double> all = until_ - options_.begun;
+      const std::chrono::duration<double> all = end_time_ - options_.begun;
       const std::chrono::duration<double> passed =
           std::chrono::steady_clock::now() - options_.begun;
       spent = passed / all;
@@ -337,7 +338,8 @@ class Search {
   std::mutex mutex_, next_mutex_;
   size_t done_ = 0;
   Incumbents incumbents_;
-  TimePoint until_ = TimePoint::max();  // when nothing more is played
+  TimePoint end_time_ = TimePoint::max();  // of the budget
+  TimePoint until_ = TimePoint::max();     // when nothing more is played
   RecomputationsThatHelp recomputations_;
   PartStore parts_{kRoomForParts};
 };

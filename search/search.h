@@ -46,8 +46,8 @@ struct SearchOptions {
   /// a time. Else all are done, in their order.
   std::function<std::optional<size_t>()> next = {};
   /// Which are played first, and how many at most: what is not reached is a row that says so
-  /// (Result::left). Only without `next`. A time is counted from `begun`, but a quarter of it is for
-  /// plays in any case; what is played when it ends is not reached.
+  /// (Result::left). Only without `next`. A time is counted from `begun`, but a quarter of it, and
+  /// the first plays, are there in any case; what is played when it ends is not reached.
   Method method = Method::kExhaustive;
   SearchBudget budget = {};
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();

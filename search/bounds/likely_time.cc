@@ -122,14 +122,17 @@ double LikelyTime::SecondsOf(const ParallelPlan& plan, Duration least) {
   if (plan.hp > 1) {
     const Price price = PriceOf(CollectiveKind::kAllReduce, plan.hp, StrideOf(plan, "hp"));
     // What is run again is told again: of forward, half of it all.
-    const double again = plan.recompute.record->name == "full" ? 1.5 : 1;
-    seconds += again * (traffic_.hp_count * m * price.start_s +
-                        traffic_.hp_bytes / replica_parts / cp * price.byte_s) / pp;
+    const double again = plan.recompute.record->name == "layers" ? 1.5 : 1;
+    seconds += again *
+               (traffic_.hp_count * m * price.start_s +
+                traffic_.hp_bytes / replica_parts / cp * price.byte_s) /
+               pp;
   }
   if (plan.cp > 1) {
     const Price price = PriceOf(CollectiveKind::kAllGather, plan.cp, StrideOf(plan, "cp"));
     seconds += (traffic_.cp_count * m * price.start_s +
-                traffic_.cp_bytes / replica_parts / hp * price.byte_s) / pp;
+                traffic_.cp_bytes / replica_parts / hp * price.byte_s) /
+               pp;
   }
   if (plan.dp > 1) {
     const Price price = PriceOf(CollectiveKind::kAllReduce, plan.dp, StrideOf(plan, "dp"));

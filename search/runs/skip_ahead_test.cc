@@ -111,6 +111,17 @@ TEST(FindPeriod, WantsTwo) {
   EXPECT_FALSE(pipeline.Find().has_value());
 }
 
+// Of three, with four ranks.
+TEST(FindPeriod, NeedNotDivideTheRanks) {
+  Pipeline pipeline;
+  for (int m = 0; m < 12; ++m) pipeline.Microbatch(10 + 2 * (m % 3));
+  const auto period = FindPeriod(pipeline.Played(), /*ranks=*/4);
+  ASSERT_TRUE(period.has_value());
+  EXPECT_EQ(period->microbatches, 3);
+  EXPECT_EQ(period->time, Duration(51));
+  EXPECT_FALSE(FindPeriod(pipeline.Played(), /*ranks=*/2).has_value());
+}
+
 // The forwards take turns: two microbatches are a period, one is none.
 TEST(FindPeriod, IsAsLongAsThePatternIs) {
   Pipeline pipeline;

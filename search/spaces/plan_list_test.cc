@@ -97,6 +97,9 @@ TEST(PlanList, CountsChangesBesideDegreesAndMicrobatches) {
   EXPECT_EQ(list.ChangesOf(0), 0);
   EXPECT_EQ(list.ChangesOf(1), 0);
   EXPECT_EQ(list.ChangesOf(2), 2);
+  list.Insert({.dp = 1, .cp = 2, .microbatches = 1});
+  EXPECT_EQ(list.ChangesOf(0), 0);
+  EXPECT_EQ(list.ChangesOf(3), 1);
 }
 
 TEST(PlansView, SeesListsVectorsAndPlacesOfOthers) {

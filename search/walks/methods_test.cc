@@ -93,6 +93,28 @@ TEST(Walk, GoesWhereLessIsNeeded) {
   EXPECT_LT((WalkScore{.fits = true, .size = 1e12}), (WalkScore{.fits = false, .size = 1}));
 }
 
+// Neighbours that are likely to be fast come first, and no family is begun that is not, as long as
+// there are others.
+TEST(Walk, GoesWhereItIsLikelyToBeFast) {
+  std::set<size_t> played;
+  WalkQuestion question;
+  question.promising = {0, 1, 2, 3, 4};
+  question.family = [](size_t i) { return uint64_t{i}; };
+  question.neighbours = [](size_t i) {
+    return i == 0 ? std::vector<size_t>{4, 3} : std::vector<size_t>();
+  };
+  question.likely = [](size_t i) { return std::vector<double>{1, 1.1, 9, 2, 3}[i]; };
+  question.is_open = [&](size_t i) { return !played.contains(i); };
+  const std::unique_ptr<Walk> walk = MakeWalk(Method::kBeam, question);
+  std::vector<size_t> order;
+  for (std::vector<size_t> one = walk->Next(1, 0); !one.empty(); one = walk->Next(1, 0)) {
+    order.push_back(one.front());
+    played.insert(one.front());
+    walk->Found(one.front(), WalkScore{.size = question.likely(one.front())});
+  }
+  EXPECT_EQ(order, (std::vector<size_t>{0, 1, 3, 4, 2}));
+}
+
 TEST(Walk, EndsWhereAllAreClosed) {
   for (const Method method : {Method::kExhaustive, Method::kBeam, Method::kAnnealing}) {
     std::set<size_t> played;

@@ -1,0 +1,69 @@
+#include "search/bounds/likely_time.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/models/model_test_util.h"
+#include "search/settings/setting_test_util.h"
+
+namespace orrery::search {
+namespace likely_time_test_cc {
+namespace {
+
+constexpr double kWidth = 64, kPositions = 16 * 32;  // of all samples
+
+Setting GptSetting() {
+  Setting setting = MlpSetting("dgx-a100:4");
+  setting.batch_size = 16;
+  setting.step = ir::BuildModel(
+      "gpt", "layers=6,hidden=64,heads=4,seq=32,vocab=256,flash=1,tied_embeddings=0", 16);
+  EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
+  return setting;
+}
+
+// Megatron's layer: two all-reduces of what it hands on in forward, and two in backward.
+TEST(TrafficOf, IsFourReductionsALayer) {
+  const LikelyTraffic traffic = TrafficOf(GptSetting().step);
+  const double handed_on = kPositions * kWidth * 4;  // bytes
+  EXPECT_EQ(traffic.hp_count, 6 * 4 + 1);            // products of the loss are one pair
+  EXPECT_EQ(traffic.hp_bytes, (6 * 4 + 1) * handed_on);
+  EXPECT_EQ(traffic.cp_count, 6 * 3);
+  EXPECT_EQ(traffic.cp_bytes, 6 * 3 * 2 * handed_on);
+}
+
+TEST(LikelyTime, GrowsWithWhatRanksTellEachOther) {
+  const Setting setting = GptSetting();
+  LikelyTime likely(setting);
+  const auto seconds = [&](const ParallelPlan& plan) {
+    return likely.SecondsOf(plan, Duration::FromSeconds(1e-3));
+  };
+  const double alone = seconds({});
+  EXPECT_DOUBLE_EQ(alone, 1e-3);
+  EXPECT_GT(seconds({.hp = 2}), alone);
+  EXPECT_GT(seconds({.dp = 2}), alone);
+  EXPECT_GT(seconds({.cp = 2}), alone);
+  // Within a node less than beyond it, whatever the order of the axes.
+  const ParallelPlan near = {.dp = 4, .hp = 8}, far = {.dp = 8, .hp = 4, .order = "dp,hp,pp"};
+  EXPECT_LT(seconds(near), seconds(far));
+  EXPECT_GT(seconds({.dp = 2, .microbatches = 8, .zero = 3}),
+            seconds({.dp = 2, .microbatches = 8, .zero = 0}));
+  EXPECT_GT(seconds({.hp = 2, .microbatches = 8}), seconds({.hp = 2}));
+  const auto full = transforms::ParseRecomputePolicy("full").value();
+  EXPECT_GT(seconds({.hp = 2, .recompute = full}), seconds({.hp = 2}));
+}
+
+// Six layers are no whole number a stage for four.
+TEST(LikelyTime, GrowsWhereStagesAreUneven) {
+  const Setting setting = GptSetting();
+  LikelyTime likely(setting);
+  const auto seconds = [&](const ParallelPlan& plan) {
+    return likely.SecondsOf(plan, Duration::FromSeconds(1e-3));
+  };
+  EXPECT_DOUBLE_EQ(seconds({.pp = 3, .microbatches = 6}), 1e-3);
+  EXPECT_DOUBLE_EQ(seconds({.pp = 4, .microbatches = 8}), 2e-3 / 1.5);
+  EXPECT_DOUBLE_EQ(seconds({.pp = 3, .microbatches = 6, .schedule = "interleaved", .chunks = 2}),
+                   1e-3 * (1 + 2 / 12.0));
+}
+
+}  // namespace
+}  // namespace likely_time_test_cc
+}  // namespace orrery::search
