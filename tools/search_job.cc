@@ -64,7 +64,7 @@ bool IsTooMuch(const JobFlags& flags, size_t candidates, const Team* team) {
 
 // Who has little time, and says no more, wants what is near the best soon.
 absl::StatusOr<Way> WayOf(const JobFlags& flags, size_t candidates, const Team* team) {
-  constexpr double kSeconds = 15, kSecondsEach = 6e-6;
+  constexpr double kSeconds = 10, kSecondsEach = 6e-6;
   if (IsTooMuch(flags, candidates, team)) {
     const double seconds = std::round(kSeconds + kSecondsEach * static_cast<double>(candidates));
     return Way{.method = search::Method::kBeam,
