@@ -51,26 +51,19 @@ absl::StatusOr<search::Part> PartOf(const JobFlags& flags) {
 struct Way {
   search::Method method = search::Method::kExhaustive;
   search::SearchBudget budget = {};
-  bool by_default = false;  // nobody asked for it
 };
 
-// Whether there are so many candidates that nobody waits for all of them, unless told so.
-bool IsTooMuch(const JobFlags& flags, size_t candidates, const Team* team) {
+// Whether there are so many candidates that nobody waits for all of them who does not say so.
+bool IsTooMuch(const JobFlags& flags, const SearchJob& job) {
   constexpr size_t kMany = 100'000;
   const bool alone =
-      team == nullptr && flags.part.empty() && flags.merge.empty() && flags.resume.empty();
-  return candidates > kMany && alone && flags.method.empty() && flags.budget.empty();
+      job.team == nullptr && flags.part.empty() && flags.merge.empty() && flags.resume.empty();
+  const bool all = job.top == 0 || !flags.method.empty() || !flags.budget.empty();
+  return job.plans.size() > kMany && alone && !all;
 }
 
 // Who has little time, and says no more, wants what is near the best soon.
-absl::StatusOr<Way> WayOf(const JobFlags& flags, size_t candidates, const Team* team) {
-  constexpr double kSeconds = 10, kSecondsEach = 6e-6;
-  if (IsTooMuch(flags, candidates, team)) {
-    const double seconds = std::round(kSeconds + kSecondsEach * static_cast<double>(candidates));
-    return Way{.method = search::Method::kBeam,
-               .budget = {.seconds = seconds},
-               .by_default = true};
-  }
+absl::StatusOr<Way> WayOf(const JobFlags& flags) {
   Way way;
   if (!flags.budget.empty()) {
     ORRERY_ASSIGN_OR_RETURN(way.budget, Annotated(search::ParseBudget(flags.budget), "`budget`"));
@@ -95,18 +88,14 @@ class LocalSearch {
         // Rows outlive this.
         plans_(part.is_whole() ? search::PlansView(job.plans) : OfPlaces(job.plans, places_)),
         progress_(plans_.size(), flags.progress || isatty(STDERR_FILENO) != 0,
-                  !flags.budget.empty() || IsTooMuch(flags, plans_.size(), job.team)) {}
+                  !flags.budget.empty() || IsTooMuch(flags, job)) {}
 
   absl::StatusOr<JobOutcome> Run() {
     ORRERY_RETURN_IF_ERROR(OpenJournal());
     const StopOnSignals signals;
     if (job_.team != nullptr) ORRERY_RETURN_IF_ERROR(Serve(signals.stop()));
-    ORRERY_ASSIGN_OR_RETURN(const Way way, WayOf(flags_, plans_.size(), job_.team));
-    if (way.by_default) {
-      std::cerr << "note: " << plans_.size() << " candidates: the most promising within "
-                << ToString(way.budget)
-                << "; --budget 10min tries more of them, --method exhaustive all\n";
-    }
+    ORRERY_ASSIGN_OR_RETURN(Way way, WayOf(flags_));
+    if (IsTooMuch(flags_, job_)) way = LimitedWay();
     ORRERY_ASSIGN_OR_RETURN(
         search::SearchRows results,
         search::SearchThrough(job_.setting_of, plans_,
@@ -148,6 +137,17 @@ class LocalSearch {
       known_[Local(place)] = std::move(results);
     }
     return absl::OkStatus();
+  }
+
+  Way LimitedWay() const {
+    constexpr double kSeconds = 10, kSecondsEach = 6e-6;
+    const auto candidates = static_cast<double>(plans_.size());
+    const search::SearchBudget budget = {.seconds =
+                                             std::round(kSeconds + kSecondsEach * candidates)};
+    std::cerr << "note: " << plans_.size() << " candidates: the most promising within "
+              << ToString(budget)
+              << "; --budget 10min tries more of them, --method exhaustive all\n";
+    return {.method = search::Method::kBeam, .budget = budget};
   }
 
   static search::PlansView OfPlaces(const search::PlanList& plans,
@@ -247,8 +247,7 @@ absl::Status CheckJob(const JobFlags& flags) {
     return absl::InvalidArgumentError(
         "`merge` puts together what is done; wanted no `part` and no `resume` beside it");
   }
-  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way,
-                          search_job_cc::WayOf(flags, /*candidates=*/0, /*team=*/nullptr));
+  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way, search_job_cc::WayOf(flags));
   if (flags.seed < 0 || flags.seed > std::numeric_limits<uint32_t>::max()) {
     return absl::InvalidArgumentError(absl::StrCat("`seed` ", flags.seed,
                                                    ": wanted a number from 0 to ",
@@ -269,8 +268,7 @@ bool NeedsQuestion(const JobFlags& flags, const Team* team) {
 
 absl::StatusOr<JobOutcome> RunJob(const JobFlags& flags, const SearchJob& job) {
   ORRERY_ASSIGN_OR_RETURN(const search::Part part, search_job_cc::PartOf(flags));
-  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way,
-                          search_job_cc::WayOf(flags, job.plans.size(), job.team));
+  ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way, search_job_cc::WayOf(flags));
   if (job.team != nullptr &&
       (way.budget.is_limited() || way.method != search::Method::kExhaustive)) {
     return absl::InvalidArgumentError(

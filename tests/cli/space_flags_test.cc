@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kSmall =
     "grid_search --model gpt:layers=4,hidden=64,heads=4,seq=64,vocab=512 --batch-size 8 "
@@ -44,6 +45,20 @@ TEST(FullSpace, HasWhatTheDefaultHas) {
   const auto few = Rows("default.json"), all = Rows("full.json");
   EXPECT_GT(all.size(), 10 * few.size());
   EXPECT_LE(best(all), best(few));
+}
+
+// Over 100,000 candidates have a budget, unless all are asked for; here none of them fits.
+TEST(FullSpace, HasABudgetWhereItIsLarge) {
+  Clear();
+  const std::string question =
+      "grid_search --model gpt:layers=2,hidden=64,heads=4,seq=32,vocab=256 --cluster dgx-a100:4 "
+      "--space full --memory-limit 1000 ";
+  const std::string note = "candidates: the most promising within 11s";
+  EXPECT_THAT(Execute(question + "--batch-size 64").err, HasSubstr(note));
+  EXPECT_THAT(Execute(question + "--batch-size 32").err, Not(HasSubstr(note)));
+  EXPECT_THAT(Execute(question + "--batch-size 64 --method exhaustive").err, Not(HasSubstr(note)));
+  EXPECT_THAT(Execute(question + "--batch-size 64 --budget 100").err, Not(HasSubstr(note)));
+  EXPECT_THAT(Execute(question + "--batch-size 64 --resume j").err, Not(HasSubstr(note)));
 }
 
 TEST(FullSpace, OfABudgetSaysHowSureItIs) {

@@ -154,7 +154,10 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
     // Other parts may have what fits.
     if (outcome.is_part) return absl::OkStatus();
     std::cout << "\n" << search::ClosestMisfit(settings.AsFunction(), rows);
-    return absl::FailedPreconditionError("no candidate is feasible");
+    return absl::FailedPreconditionError(
+        rows.least_left().has_value()
+            ? "no candidate that was played is feasible; others are left: try more --budget"
+            : "no candidate is feasible");
   }
   std::cout << search::TradesText(setting, rows, flags.top)
             << search::FrontText(setting, rows, flags.top);
