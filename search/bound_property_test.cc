@@ -7,6 +7,7 @@
 #include "search/bounds/bounds.h"
 #include "search/evaluate.h"
 #include "search/random_question_test_util.h"
+#include "support/sanitized_test_util.h"
 
 namespace orrery::search {
 namespace bound_property_test_cc {
@@ -16,7 +17,7 @@ namespace {
 // by either cost model, of stacks that fuse and plans of all sorts.
 TEST(BoundProperty, NoRunBeatsItsBounds) {
   int played = 0, told = 0, near = 0;
-  for (uint32_t seed = 0; seed < 30; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(30u); ++seed) {
     Drawing draw(seed);
     const Setting setting = DrawQuestion(draw);
     Bounds bounds(setting);
@@ -34,7 +35,7 @@ TEST(BoundProperty, NoRunBeatsItsBounds) {
       if (bound.time * 2 > run->report.step_time) ++near;
     }
   }
-  EXPECT_GT(played, 100);
+  EXPECT_GT(played, CasesToWalk(100));
   EXPECT_GT(told, played / 2);  // or it says little
   EXPECT_GT(near, played / 5);
 }

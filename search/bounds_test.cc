@@ -12,6 +12,7 @@
 #include "search/bounds/least_memory.h"
 #include "search/evaluate.h"
 #include "search/settings/setting_test_util.h"
+#include "support/sanitized_test_util.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -72,7 +73,7 @@ TEST(Bounds, AreNoMoreThanWhatARunNeeds) {
     for (const char* optimizer : {"sgd", "adam"}) {
       const Setting setting = SettingOf(model, options, 32, optimizer);
       Bounds bounds(setting);
-      for (int i = 0; i < 24; ++i) {
+      for (int i = 0; i < CasesToWalk(24); ++i) {
         const ParallelPlan plan = RandomPlanFor8(random);
         const auto run = Play(setting, plan);
         if (!run.ok()) continue;
@@ -85,7 +86,7 @@ TEST(Bounds, AreNoMoreThanWhatARunNeeds) {
       }
     }
   }
-  EXPECT_GT(played, 100);
+  EXPECT_GT(played, CasesToWalk(100));
   EXPECT_GT(tight, played / 8);  // or it says little
 }
 
