@@ -50,10 +50,10 @@ class Candidates {
   Bytes LeastMemoryOf(size_t i) const;
   /// All of them, those first that may take least: what is found soon beats more of the others.
   std::vector<uint32_t> Promising() const;
-  /// For who cannot play all, those that may fit: behind all others those that are likely not to, of
-  /// which bounds alone do not say so (peaks are about twice the bound); before others those that
-  /// have least changes, by `changes`, which may be null; of these first what is likely to take
-  /// least, where that was found.
+  /// For who cannot play all, those that may fit: behind all others those that are likely not to,
+  /// of which bounds alone do not say so (peaks are about twice the bound); before others those
+  /// that have least changes, by `changes`, which may be null; of these first what is likely to
+  /// take least, where that was found.
   std::vector<uint32_t> Plainest(const std::function<int32_t(size_t)>& changes) const;
 
   /// The result of a candidate that is not played.

@@ -86,8 +86,8 @@ class BeamWalk final : public Walk {
 
   std::vector<size_t> Next(size_t most, double /*spent*/) override {
     std::set<size_t> taken;
-    // By turns a beginning of another family, as long as there are promising ones, and neighbours of
-    // the best.
+    // By turns a beginning of another family, as long as there are promising ones, and neighbours
+    // of the best.
     while (taken.size() < most) {
       const size_t before = taken.size();
       const std::optional<size_t> seed = starts_.Seed(taken);

@@ -354,7 +354,8 @@ int Main(int argc, char** argv) {
       "exhaustive, beam or annealing [exhaustive; with a budget beam]")(
       "budget", po::value(&flags.job.budget),
       "play so long, as in 60s, 10min or 2h, or so many candidates, and tell how sure the best is "
-      "[all; of over 100,000 candidates 10s and 6s a million]")("seed", po::value(&flags.job.seed), "of --method annealing [1]")(
+      "[all; of over 100,000 candidates 10s and 6s a million]")("seed", po::value(&flags.job.seed),
+                                                                "of --method annealing [1]")(
       "price", po::value(&flags.price),
       "what a device costs an hour, in any currency; with several clusters one each or one of all")(
       "top", po::value(&flags.top), "candidates to print [10]")("stack", po::value(&flags.stack),
