@@ -73,7 +73,8 @@ TimeBound::RankWork TimeBound::WorkOf(const ParallelPlan& plan, int64_t stages) 
       .parts = plan.dp * plan.microbatches, .parts_sequences = plan.cp > 1, .slices = slices};
   Known& plain = KnownOf({}, plan.copies());
   const LeastWork& work = WorkOf(plain, choice);
-  const auto ranks = static_cast<double>(plan.ranks() / plan.dp / plan.pp);
+  const int64_t of_stage = plan.ranks() / plan.dp / plan.pp;
+  const auto ranks = static_cast<double>(of_stage);
   const auto group = static_cast<double>(transforms::ZeroGroupOf(plan));
   RankWork of_rank = {.all = work.all.Of(ranks),
                       .sums = work.sums.Of(ranks) *
