@@ -3,7 +3,10 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "search/bounds/bounds.h"
 #include "search/search.h"
 #include "search/settings/setting_test_util.h"
 #include "search/spaces/space_test_util.h"
@@ -79,6 +82,41 @@ TEST(Budget, OfTimeEnds) {
   EXPECT_EQ(rows.size(), plans.size());
   EXPECT_EQ(rows.played().size(), 1u);
   EXPECT_TRUE(rows.least_left().has_value());
+}
+
+// The time ends before the second is begun, and after it was chosen.
+TEST(Budget, OfTimeLeavesWhatIsPlayedWhenItEnds) {
+  const Setting setting = MlpSetting();
+  const PlanList plans =
+      Enumerate(SpaceOf({{"micro-batches", "1,2,4,8"}}), {.devices = 8, .batch_size = 48}).value();
+  const SearchRows rows =
+      SearchThrough([&](const ParallelPlan&) -> const Setting& { return setting; }, plans,
+                    {.top = 1,
+                     .method = Method::kBeam,
+                     .budget = {.seconds = 0.5},
+                     .neighbours =
+                         [&](size_t i) {
+                           std::this_thread::sleep_for(std::chrono::milliseconds(600));
+                           return plans.Neighbours(i);
+                         }})
+          .value();
+  EXPECT_EQ(rows.size(), plans.size());
+  EXPECT_EQ(rows.played().size(), 1u);
+}
+
+// Of equal degrees of freedom, what is likely to be fast is played first: bounds, which know of no
+// communication, say otherwise.
+TEST(Budget, BeginsWithWhatIsLikelyToBeFast) {
+  const Setting setting = MlpSetting();
+  const std::vector<ParallelPlan> plans = {{.hp = 8}, {.dp = 8}};
+  Bounds bounds(setting);
+  ASSERT_LT(bounds.Of(plans[0]).time, bounds.Of(plans[1]).time);
+  const SearchRows rows =
+      SearchThrough([&](const ParallelPlan&) -> const Setting& { return setting; }, plans,
+                    {.top = 1, .method = Method::kBeam, .budget = {.candidates = 1}})
+          .value();
+  ASSERT_EQ(rows.played().size(), 1u);
+  EXPECT_EQ(Ranked(rows).front()->plan.dp, 8);
 }
 
 // What is played when the time ends is not played to its end, however long it takes.

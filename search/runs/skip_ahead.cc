@@ -116,17 +116,18 @@ class Steady {
   Time Finish(int64_t task) const { return trace_.finish[static_cast<size_t>(task)]; }
   static TaskId Id(int64_t task) { return TaskId(static_cast<int32_t>(task)); }
 
+  // Steps are in the order of their slots.
   void FindTasks(const Window& window) {
-    int64_t begin = -1;
+    const auto first = [this](int32_t slot) {
+      return std::ranges::lower_bound(
+          run_.steps, slot, {},
+          [](const lowering::LoweredStep& lowered) { return lowered.step.slot; });
+    };
+    const auto begin = first(window.begin_slot), end = first(window.end_slot);
     end_ = tasks_ = 0;
-    for (const lowering::LoweredStep& lowered : run_.steps) {
-      if (begin < 0 && lowered.step.slot >= window.begin_slot) begin = lowered.begin.index();
-      if (lowered.step.slot >= window.end_slot) {
-        end_ = lowered.begin.index();
-        tasks_ = end_ - begin;
-        return;
-      }
-    }
+    if (end == run_.steps.end()) return;
+    end_ = end->begin.index();
+    tasks_ = end_ - begin->begin.index();
   }
 
   // Of each task, those before it on its streams.

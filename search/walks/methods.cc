@@ -27,17 +27,20 @@ class Beginnings {
     }
   }
 
-  // Of the next family of which nothing was played the most promising.
-  std::optional<size_t> Seed(const std::set<size_t>& taken) {
-    for (; seed_ < seeds_.size(); ++seed_) {
-      if (IsUsable(seeds_[seed_], taken)) return seeds_[seed_];
+  // Of the next family that is begun by none, and by one that `counts`, that one.
+  template <typename Counts>
+  std::optional<size_t> Seed(const std::set<size_t>& taken, const Counts& counts) {
+    while (seed_ < seeds_.size() && !question_.is_open(seeds_[seed_])) ++seed_;
+    for (size_t at = seed_; at < seeds_.size(); ++at) {
+      if (IsUsable(seeds_[at], taken) && counts(seeds_[at])) return seeds_[at];
     }
     return std::nullopt;
   }
 
   // The next open one: of each family the most promising first, then all in their order.
   std::optional<size_t> Next(const std::set<size_t>& taken) {
-    if (const std::optional<size_t> seed = Seed(taken)) return seed;
+    const auto any = [](size_t) { return true; };
+    if (const std::optional<size_t> seed = Seed(taken, any)) return seed;
     // What is closed once stays so; what is only taken comes again.
     while (next_ < question_.promising.size() && !question_.is_open(question_.promising[next_])) {
       ++next_;
@@ -90,8 +93,7 @@ class BeamWalk final : public Walk {
     // of the best.
     while (taken.size() < most) {
       const size_t before = taken.size();
-      const std::optional<size_t> seed = starts_.Seed(taken);
-      if (seed.has_value() && !IsHopeless(*seed)) taken.insert(*seed);
+      Take(starts_.Seed(taken, [this](size_t i) { return !IsHopeless(i); }), taken);
       if (taken.size() < most) Take(NextNeighbour(taken), taken);
       if (taken.size() == before) Take(starts_.Next(taken), taken);
       if (taken.size() == before) break;
