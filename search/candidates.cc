@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "search/bounds/least_memory.h"
 #include "support/threads.h"
 
@@ -126,8 +127,12 @@ Result Candidates::Row(size_t i, Unplayed why) const {
   switch (why) {
     case Unplayed::kTooLarge:
       return TooLargeRow(plan, i, 0);
-    case Unplayed::kPruned:
-      return Pruned(plan, Fact(i, FirstThatMayFit(i)).bound);
+    case Unplayed::kPruned: {
+      const size_t one = FirstThatMayFit(i);
+      Result pruned = Pruned(plan, Fact(i, one).bound);
+      if (one > 0) absl::StrAppend(&pruned.pruned, " (of what would be tried in its place)");
+      return pruned;
+    }
     case Unplayed::kLeft:
       break;
   }

@@ -31,8 +31,6 @@ class Candidates {
   size_t size() const { return plans_.size(); }
   /// The plan, and what is to be tried in its place.
   std::vector<ParallelPlan> PlansOf(size_t i) const;
-  /// The plan alone.
-  ParallelPlan PlanOf(size_t i) const { return plans_[i]; }
 
   /// Whether the `one`-th of a candidate's plans needs more memory by its bound than there is.
   bool IsTooLarge(size_t i, size_t one) const { return !facts_.empty() && Fact(i, one).too_large; }

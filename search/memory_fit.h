@@ -57,8 +57,8 @@ std::string SuggestionsText(const PlayedSuggestions& found);
 /// Both texts, a line each, of a run that does not fit.
 std::string MisfitAndSuggestions(const Setting& setting, const ParallelPlan& plan, const Run& run);
 
-/// The same of the result that comes closest to fitting, its flags first; empty where all that ran
-/// fit, or none did run.
+/// The same of the result that comes closest to fitting, its flags first; one that did not run is
+/// played. Empty where none lacks memory.
 std::string ClosestMisfit(const SettingOf& setting_of, const SearchRows& rows);
 
 }  // namespace orrery::search

@@ -174,14 +174,16 @@ class Search {
     while (options_.stop == nullptr || !*options_.stop) {
       const double spent = Spent(played);
       if (played > 0 && spent >= 1) break;
-      size_t most = options_.budget.seconds > 0 ? std::min(threads_, kAtATime) : kAtATime;
+      size_t most = options_.budget.seconds > 0 ? threads_ : kAtATime;
       if (options_.budget.candidates > 0) {
         most = std::min(most, static_cast<size_t>(options_.budget.candidates - played));
       }
       const std::vector<size_t> batch = walk->Next(most, spent);
       if (batch.empty()) break;
       played += std::ssize(batch);
-      ForEachOnThreads(batch.size(), threads_, [&](size_t at) { Do(batch[at]); });
+      ForEachOnThreads(batch.size(), threads_, [&](size_t at) {
+        if (options_.stop == nullptr || !*options_.stop) Do(batch[at]);
+      });
       until_ = end_time_;  // those that were first are played in any case
       for (const size_t i : batch) walk->Found(i, ScoreOf(i));
     }
@@ -223,11 +225,12 @@ class Search {
            !candidates_.IsBeaten(i, incumbents_);
   }
 
-  // Of a candidate that was played, or of what was tried in its place, the best.
+  // Of a candidate that was played, or of what was tried in its place, the best. Nothing of what
+  // need not have been played: whether it was depends on threads.
   std::optional<WalkScore> ScoreOf(size_t i) const {
     std::optional<WalkScore> best;
     const auto found = found_.find(i);
-    if (found == found_.end()) return best;
+    if (found == found_.end() || candidates_.IsBeaten(i, incumbents_)) return best;
     for (const Result& result : found->second) {
       if (!result.ran) continue;
       const WalkScore score = {.fits = result.fits,

@@ -80,8 +80,8 @@ absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
 absl::StatusOr<SearchRows> SearchThrough(const SettingOf& setting_of, const PlansView& plans,
                                          const SearchOptions& options = {});
 
-/// The feasible results, fastest first; of equally fast ones those with less memory, and then in
-/// the order of the plans.
+/// The feasible results, fastest first; of equally fast ones those that share out less of the
+/// model, then those with less memory, and then in the order of the plans.
 std::vector<const Result*> Ranked(const std::vector<Result>& results);
 /// Likewise.
 std::vector<const Result*> Ranked(const SearchRows& rows);

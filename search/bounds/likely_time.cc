@@ -16,13 +16,6 @@ using cost_models::CollectiveKind;
 namespace likely_time_cc {
 namespace {
 
-int64_t DegreeOf(const ParallelPlan& plan, absl::string_view axis) {
-  if (axis == "hp") return plan.hp;
-  if (axis == "dp") return plan.dp;
-  if (axis == "pp") return plan.pp;
-  return axis == "cp" ? plan.cp : plan.ep;
-}
-
 double BytesOf(const ir::Function& function, ir::ValueId value) {
   return static_cast<double>(SizeOf(function.type(value)).count());
 }
@@ -74,19 +67,23 @@ LikelyTime::LikelyTime(const Setting& setting)
     : setting_(setting),
       traffic_(TrafficOf(setting.step)),
       weights_(SumWeights(setting)),
-      layers_(likely_time_cc::CountLayers(setting.step)),
-      axes_(order_.Full()) {}
+      layers_(likely_time_cc::CountLayers(setting.step)) {
+  TakeOrder({});
+}
+
+void LikelyTime::TakeOrder(const transforms::MeshOrder& order) {
+  order_ = order;
+  axes_.clear();
+  for (const std::string& name : order.Full()) axes_.push_back(transforms::FindAxis(name));
+}
 
 // How far apart neighbours along an axis are.
 int64_t LikelyTime::StrideOf(const ParallelPlan& plan, absl::string_view axis) {
-  if (plan.order != order_) {
-    order_ = plan.order;
-    axes_ = order_.Full();
-  }
+  if (plan.order != order_) TakeOrder(plan.order);
   int64_t stride = 1;
-  for (const std::string& before : axes_) {
-    if (before == axis) break;
-    stride *= likely_time_cc::DegreeOf(plan, before);
+  for (const transforms::AxisInfo* before : axes_) {
+    if (before->flag == axis) break;
+    stride *= before->degree(plan);
   }
   return stride;
 }
@@ -115,8 +112,11 @@ double LikelyTime::SecondsOf(const ParallelPlan& plan, Duration least) {
   const auto m = static_cast<double>(plan.microbatches), pp = static_cast<double>(plan.pp);
   const auto hp = static_cast<double>(plan.hp), cp = static_cast<double>(plan.cp);
   double seconds = least.seconds();
-  const auto chunks = static_cast<double>(std::max<int64_t>(1, plan.chunks));
-  if (chunks > 1) seconds += seconds * (pp - 1) / (m * chunks);
+  // The bound has the bubble of schedules whose ranks hold a stage each; what is split fills it.
+  const transforms::PipelineShape shape = ShapeOf(*plan.schedule, plan);
+  const auto chunks = static_cast<double>(std::max(1, shape.chunks));
+  if (chunks > 1 && !splits_.Of(*plan.schedule, shape))
+    seconds += seconds * (pp - 1) / (m * chunks);
   const double of_stage = layers_ / pp / chunks;
   if (layers_ > 0) seconds *= std::ceil(of_stage) / of_stage;
   if (plan.hp > 1) {

@@ -3,15 +3,16 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
 #include <tuple>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "cost_models/collectives/collective_kind.h"
 #include "search/bounds/least_memory.h"
+#include "search/bounds/time_bound.h"
 #include "search/settings/setting.h"
 #include "support/units.h"
+#include "transforms/plan/axis.h"
 #include "transforms/plan/mesh_order.h"
 
 namespace orrery::search {
@@ -45,14 +46,16 @@ class LikelyTime {
   };
   Price PriceOf(cost_models::CollectiveKind kind, int64_t ranks, int64_t stride);
   int64_t StrideOf(const ParallelPlan& plan, absl::string_view axis);
+  void TakeOrder(const transforms::MeshOrder& order);
 
   const Setting& setting_;
   const LikelyTraffic traffic_;
   const WeightBytes weights_;
   const double layers_;  // 0: none are alike
   std::map<std::tuple<cost_models::CollectiveKind, int64_t, int64_t>, Price> prices_;
-  transforms::MeshOrder order_;    // of the last plan
-  std::vector<std::string> axes_;  // in that order
+  transforms::MeshOrder order_;                    // of the last plan
+  std::vector<const transforms::AxisInfo*> axes_;  // in that order
+  KnownSplits splits_;
 };
 
 }  // namespace orrery::search

@@ -60,8 +60,15 @@ TEST(LikelyTime, GrowsWhereStagesAreUneven) {
   };
   EXPECT_DOUBLE_EQ(seconds({.pp = 3, .microbatches = 6}), 1e-3);
   EXPECT_DOUBLE_EQ(seconds({.pp = 4, .microbatches = 8}), 2e-3 / 1.5);
-  EXPECT_DOUBLE_EQ(seconds({.pp = 3, .microbatches = 6, .schedule = "interleaved", .chunks = 2}),
-                   1e-3 * (1 + 2 / 12.0));
+  // Of two chunks, also where nobody says so: half a bubble, which the bound has not.
+  for (const int64_t chunks : {0, 2}) {
+    EXPECT_DOUBLE_EQ(
+        seconds({.pp = 3, .microbatches = 6, .schedule = "interleaved", .chunks = chunks}),
+        1e-3 * (1 + 2 / 12.0));
+  }
+  EXPECT_DOUBLE_EQ(seconds({.pp = 3, .microbatches = 6, .schedule = "zbv"}), 1e-3);
+  EXPECT_DOUBLE_EQ(seconds({.pp = 6, .microbatches = 6, .schedule = "interleaved"}),
+                   1e-3 * (1 + 5 / 12.0) * 2);
 }
 
 }  // namespace

@@ -121,16 +121,18 @@ bool SplitsBackwards(const transforms::PipelineSchedule& schedule,
   return false;
 }
 
-bool TimeBound::Splits(const ParallelPlan& plan, const transforms::PipelineShape& shape) {
+bool KnownSplits::Of(const transforms::PipelineSchedule& schedule,
+                     const transforms::PipelineShape& shape) {
   const auto [found, is_new] =
-      splits_.try_emplace({&*plan.schedule, int64_t{shape.ranks} << 32 | shape.chunks}, true);
-  if (is_new) found->second = SplitsBackwards(*plan.schedule, shape);
+      splits_.try_emplace({&schedule, int64_t{shape.ranks} << 32 | shape.chunks}, true);
+  if (is_new) found->second = SplitsBackwards(schedule, shape);
   return found->second;
 }
 
 bool TimeBound::HasPlainOrders(const ParallelPlan& plan, const transforms::PipelineShape& shape) {
   return !setting_.orders.has_value() && plan.schedule_file.empty() && shape.chunks == 1 &&
-         plan.schedule->placement == transforms::StagePlacement::kLoop && !Splits(plan, shape);
+         plan.schedule->placement == transforms::StagePlacement::kLoop &&
+         !splits_.Of(*plan.schedule, shape);
 }
 
 Duration TimeBound::Of(const ParallelPlan& plan) {

@@ -36,6 +36,15 @@ double LeastPipelineTime(int64_t ranks, int64_t microbatches, const PipelineWork
 /// many microbatches there are, nor on how many ranks beyond a few. True where nobody knows.
 bool SplitsBackwards(const transforms::PipelineSchedule& schedule, transforms::PipelineShape shape);
 
+/// The same, remembered by schedule, ranks and chunks.
+class KnownSplits {
+ public:
+  bool Of(const transforms::PipelineSchedule& schedule, const transforms::PipelineShape& shape);
+
+ private:
+  absl::flat_hash_map<std::pair<const transforms::PipelineSchedule*, int64_t>, bool> splits_;
+};
+
 /// Bounds of the time of plans of one setting. Remembers what plans share: not for several threads
 /// at once.
 class TimeBound {
@@ -67,12 +76,11 @@ class TimeBound {
   RankWork WorkOf(const ParallelPlan& plan, int64_t stages);
   // Whether ranks hold a stage each, and begin and end as LeastPipelineTime wants it.
   bool HasPlainOrders(const ParallelPlan& plan, const transforms::PipelineShape& shape);
-  bool Splits(const ParallelPlan& plan, const transforms::PipelineShape& shape);
 
   const Setting& setting_;
   const cost_models::LeastTimes* const model_;  // null: it promises nothing
   std::list<Known> known_;
-  absl::flat_hash_map<std::pair<const transforms::PipelineSchedule*, int64_t>, bool> splits_;
+  KnownSplits splits_;
 };
 
 }  // namespace orrery::search

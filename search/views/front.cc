@@ -64,7 +64,7 @@ std::string TradeText(const Result& from, const Result& to) {
 }  // namespace
 }  // namespace front_cc
 
-std::string TradesText(const Setting& /*setting*/, const SearchRows& rows, int64_t top) {
+std::string TradesText(const SearchRows& rows, int64_t top) {
   const std::vector<const Result*> ranked = Ranked(rows);
   const size_t shown = std::min(ranked.size(), static_cast<size_t>(std::max<int64_t>(0, top)));
   if (shown < 2 || ranked.front()->step_time <= Duration(0)) return "";

@@ -13,7 +13,7 @@ namespace orrery::search {
 
 /// How the `top` fastest differ, each from the one before: time, where it goes, memory, devices and
 /// the axes. Empty where there are fewer than two.
-std::string TradesText(const Setting& setting, const SearchRows& rows, int64_t top);
+std::string TradesText(const SearchRows& rows, int64_t top);
 
 /// The Pareto front over step time, peak memory and devices, the fastest first, at most `most` rows
 /// of it, spread evenly, with what a sample costs where the setting has a price. (Price is time

@@ -31,16 +31,16 @@ std::vector<Result> Three() {
 }
 
 TEST(TradesText, SaysWhatEachHasOtherwise) {
-  EXPECT_EQ(TradesText(MlpSetting(), Three(), 10),
+  EXPECT_EQ(TradesText(Three(), 10),
             "\nhow each differs from the one before:\n"
             "   2  10.00% slower; compute -10.0 ms, exposed +20.0 ms, 2.00 GiB less a rank: --dp 4 "
             "instead of 8, --hp 2 instead of 1\n"
             "   3  10.00% slower; compute +750 us, exposed -20.0 ms, bubble +30.3 ms, 1.00 GiB "
             "more a rank: --hp 1 instead of 2, --pp 2 instead of 1, --micro-batches 4 instead of "
             "1\n");
-  EXPECT_THAT(TradesText(MlpSetting(), Three(), 2), testing::Not(testing::HasSubstr("   3  ")));
-  EXPECT_EQ(TradesText(MlpSetting(), Three(), 1), "");
-  EXPECT_EQ(TradesText(MlpSetting(), {}, 10), "");
+  EXPECT_THAT(TradesText(Three(), 2), testing::Not(testing::HasSubstr("   3  ")));
+  EXPECT_EQ(TradesText(Three(), 1), "");
+  EXPECT_EQ(TradesText({}, 10), "");
 }
 
 // The third is slower and larger than the first.

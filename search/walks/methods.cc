@@ -93,8 +93,10 @@ class BeamWalk final : public Walk {
     // of the best.
     while (taken.size() < most) {
       const size_t before = taken.size();
-      Take(starts_.Seed(taken, [this](size_t i) { return !IsHopeless(i); }), taken);
-      if (taken.size() < most) Take(NextNeighbour(taken), taken);
+      for (int turn = 0; turn < 2 && taken.size() == before; ++turn) {
+        begins_ = !begins_;
+        Take(begins_ ? NextSeed(taken) : NextNeighbour(taken), taken);
+      }
       if (taken.size() == before) Take(starts_.Next(taken), taken);
       if (taken.size() == before) break;
     }
@@ -121,6 +123,10 @@ class BeamWalk final : public Walk {
     if (candidate.has_value()) taken.insert(*candidate);
   }
 
+  std::optional<size_t> NextSeed(const std::set<size_t>& taken) {
+    return starts_.Seed(taken, [this](size_t i) { return !IsHopeless(i); });
+  }
+
   // Of the best that has an open one.
   std::optional<size_t> NextNeighbour(const std::set<size_t>& taken) {
     for (const auto& [score, candidate] : beam_) {
@@ -139,6 +145,7 @@ class BeamWalk final : public Walk {
 
   const WalkQuestion question_;
   Beginnings starts_;
+  bool begins_ = false;  // the last was a beginning, or would have been
   std::set<std::pair<WalkScore, size_t>> beam_;
   std::map<size_t, std::vector<size_t>> neighbours_;  // looked up
 };
@@ -151,16 +158,17 @@ class AnnealingWalk final : public Walk {
   std::vector<size_t> Next(size_t most, double spent) override {
     temperature_ = kHottest * std::pow(kColdest / kHottest, std::clamp(spent, 0.0, 1.0));
     std::set<size_t> taken;
+    // One beginning each time, what lies elsewhere is seen, too; or by turns, where there is room
+    // for one.
+    begins_ = most > 1 || !begins_;
     if (here_.has_value()) {
       std::vector<size_t> open = question_.neighbours(here_->second);
       std::erase_if(open, [&](size_t i) { return !question_.is_open(i); });
-      std::ranges::shuffle(open, random_);
-      for (const size_t i : open) {
-        if (taken.size() + 1 >= most) break;
-        taken.insert(i);
+      for (; !open.empty() && taken.size() + (begins_ ? 1 : 0) < most; open.pop_back()) {
+        std::swap(open[random_() % open.size()], open.back());
+        taken.insert(open.back());
       }
     }
-    // One beginning each time: what lies elsewhere is seen, too.
     while (taken.size() < most) {
       const std::optional<size_t> start = starts_.Next(taken);
       if (!start.has_value()) break;
@@ -176,8 +184,9 @@ class AnnealingWalk final : public Walk {
       here_ = {*score, candidate};
     } else if (score->fits == here_->first.fits) {
       const double ratio = score->size / std::max(here_->first.size, 1e-12);
-      std::uniform_real_distribution<double> chance;
-      if (chance(random_) < std::exp((1 - ratio) / temperature_)) here_ = {*score, candidate};
+      // Not by distributions of the standard library, of which each has its own.
+      const double drawn = static_cast<double>(random_()) * 0x1p-32;
+      if (drawn < std::exp((1 - ratio) / temperature_)) here_ = {*score, candidate};
     }
   }
 
@@ -189,6 +198,7 @@ class AnnealingWalk final : public Walk {
   Beginnings starts_;
   std::mt19937 random_;
   double temperature_ = kHottest;
+  bool begins_ = false;  // the last time there was a beginning
   std::optional<std::pair<WalkScore, size_t>> here_;
 };
 

@@ -112,7 +112,27 @@ TEST(Walk, GoesWhereItIsLikelyToBeFast) {
     played.insert(one.front());
     walk->Found(one.front(), WalkScore{.size = question.likely(one.front())});
   }
-  EXPECT_EQ(order, (std::vector<size_t>{0, 1, 3, 4, 2}));
+  EXPECT_EQ(order, (std::vector<size_t>{0, 3, 1, 4, 2}));
+}
+
+// One at a time, too: neighbours of the best, or of where it is, are among the first.
+TEST(Walk, TakesTurnsOneAtATime) {
+  for (const Method method : {Method::kBeam, Method::kAnnealing}) {
+    std::set<size_t> played;
+    WalkQuestion question = Square().Question(1);
+    question.family = [](size_t i) { return uint64_t{i}; };  // all begin one
+    question.is_open = [&](size_t i) { return !played.contains(i); };
+    const std::unique_ptr<Walk> walk = MakeWalk(method, question);
+    for (int turn = 0; turn < 8; ++turn) {
+      const std::vector<size_t> one = walk->Next(1, 0);
+      ASSERT_EQ(one.size(), 1u);
+      played.insert(one.front());
+      walk->Found(one.front(), Square::ScoreOf(one.front()));
+    }
+    // Beginnings are in the first row.
+    const auto below = std::ranges::count_if(played, [](size_t i) { return i >= Square::kSide; });
+    EXPECT_GT(below, 0) << ToString(method);
+  }
 }
 
 TEST(Walk, EndsWhereAllAreClosed) {

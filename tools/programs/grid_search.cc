@@ -159,8 +159,7 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
             ? "no candidate that was played is feasible; others are left: try more --budget"
             : "no candidate is feasible");
   }
-  std::cout << search::TradesText(setting, rows, flags.top)
-            << search::FrontText(setting, rows, flags.top);
+  std::cout << search::TradesText(rows, flags.top) << search::FrontText(setting, rows, flags.top);
   TellGap(rows);
   TellBest(settings, *ranked.front(), outcome.is_part ? "best of the part" : "best");
   told.best.push_back({absl::StrCat(setting.model_name, ", batch ", setting.batch_size, ", on ",
