@@ -17,7 +17,7 @@ bool SameTrees(const cluster::SpanningTrees* a, const cluster::SpanningTrees* b)
 size_t NumberOf(const GroupList& list, size_t group, const cluster::Topology& topology,
                 std::vector<cost_models::CollectiveCall>& calls) {
   cost_models::CollectiveCall call;
-  if (list.kind != cost_models::CollectiveKind::kSendReceive) {
+  if (!list.sends) {
     call = cost_models::MakeCall({.kind = list.kind, .group = list.groups[group]}, topology);
   }
   const auto same = std::ranges::find_if(calls, [&](const cost_models::CollectiveCall& other) {
@@ -82,7 +82,7 @@ const GroupList& ExchangeStore::Groups(const GroupsKey& key,
                                        const std::function<std::vector<Devices>()>& make) {
   std::unique_ptr<const GroupList>& found = lists_[key];
   if (found != nullptr) return *found;
-  GroupList list{.kind = key.kind, .groups = make()};
+  GroupList list{.kind = key.kind, .sends = key.to >= 0, .groups = make()};
   list.places.reserve(list.groups.size());
   for (const Devices& group : list.groups) list.places.push_back(places_.Of(group));
   found = std::make_unique<const GroupList>(std::move(list));

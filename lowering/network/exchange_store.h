@@ -55,6 +55,7 @@ struct GroupsKey {
 /// Groups of ranks that exchange something, each with those of its own, as devices.
 struct GroupList {
   cost_models::CollectiveKind kind = cost_models::CollectiveKind::kSendReceive;
+  bool sends = false;  // from position to position: pairs of ranks, whatever the kind
   std::vector<Devices> groups;
   std::vector<PlaceId> places = {};  // of each
 };
@@ -82,10 +83,10 @@ class ExchangeStore {
   /// What `make` makes of the key, once. Likewise.
   const GroupList& Groups(const GroupsKey& key, const std::function<std::vector<Devices>()>& make);
 
-  /// The layouts of a list of this store; all sends are alike. Likewise.
+  /// The layouts of a list of this store; all sends to a position are alike. Likewise.
   const Layouts& LayoutsOf(const GroupList& list);
 
-  /// Find of those groups of a list of this store.
+  /// Find of those groups of a list of this store. Requires one of the list's own layouts.
   const Exchange& Find(const GroupList& list, const std::vector<int32_t>& layout,
                        const cost_models::ChosenCollective& chosen);
 
@@ -107,7 +108,7 @@ class ExchangeStore {
                        const cost_models::ChosenCollective& chosen);
   // The devices of all groups in a row, how many a group, and what they carry out.
   using Key = std::tuple<std::vector<cluster::DeviceId>, size_t, cost_models::RoundsKey>;
-  // Of a list, the first group of a layout.
+  // Of a list, the first group of a layout, which is in no other one.
   using ListKey = std::tuple<const GroupList*, int32_t, cost_models::RoundsKey>;
 
   // All that a plan follows from, but the topology.

@@ -78,6 +78,12 @@ TEST(ExchangeStore, MakesEachListOfGroupsOnce) {
   const Layouts& layouts = store.LayoutsOf(first);
   EXPECT_EQ(layouts, (Layouts{{0, 1}, {2}}));
   EXPECT_EQ(&store.LayoutsOf(first), &layouts);
+  // Rings that pass something on are groups like others; of sends every pair is alike.
+  GroupsKey passed_on = key;
+  passed_on.kind = CollectiveKind::kSendReceive;
+  EXPECT_EQ(store.LayoutsOf(store.Groups(passed_on, make)), layouts);
+  passed_on.to = 1;
+  EXPECT_EQ(store.LayoutsOf(store.Groups(passed_on, make)), (Layouts{{0, 1, 2}}));
   const auto chosen = *cost_models::ChooseCollective(
       {.kind = CollectiveKind::kAllReduce, .size = Bytes(1 << 20), .group = first.groups[0]},
       topology);

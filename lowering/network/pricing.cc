@@ -104,11 +104,8 @@ const GroupList& Pricing::ListOf(const Key& key) {
   return *found;
 }
 
-// Those of the first kind that is asked for, whatever the kind.
 const Layouts& Pricing::LayoutsOf(const Key& key) {
-  const Layouts*& found = layouts_[{key.stage, key.to, key.axes}];
-  if (found == nullptr) found = &StoreOf(/*of_all=*/true).LayoutsOf(ListOf(key));
-  return *found;
+  return StoreOf(/*of_all=*/true).LayoutsOf(ListOf(key));
 }
 
 // What a library chooses for the group; of all groups, for those that pay most.

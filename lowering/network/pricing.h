@@ -180,11 +180,10 @@ class Pricing {
   const cluster::Topology& topology_;
   const PricingOptions options_;
   std::map<ir::AxisList, std::vector<std::vector<int32_t>>> groups_;
-  // Numbers of groups by stage, stage to send to, axes.
-  std::map<std::tuple<int32_t, int32_t, ir::AxisList>, const Layouts*> layouts_;
+  // By stage, stage to send to, axes and kind.
   std::map<std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind>,
            const GroupList*>
-      lists_;                              // likewise, and by kind
+      lists_;
   IdTable<MovementId, Entry> movements_;   // as they were announced
   std::map<Key, MovementId> numbers_;      // in the order in which they are priced
   cost_models::ChosenCollective message_;  // of a send

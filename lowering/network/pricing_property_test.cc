@@ -4,10 +4,12 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <span>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
+#include "cluster/random_graph_test_util.h"
 #include "cost_models/cost_model.h"
 #include "lowering/network/pricing.h"
 #include "simulator/program/time_alone.h"
@@ -19,6 +21,10 @@ namespace pricing_property_test_cc {
 namespace {
 
 using cluster::Topology;
+using cost_models::CollectiveKind;
+
+constexpr CollectiveKind kKinds[] = {CollectiveKind::kAllReduce, CollectiveKind::kAllGather,
+                                     CollectiveKind::kAllToAll};
 
 constexpr const char* kClusters[] = {"uniform:16@400Gbps",
                                      "switch:16@50GB/s",
@@ -73,18 +79,17 @@ std::vector<int32_t> RandomDevices(int64_t ranks, int32_t devices, std::mt19937&
   return of_rank;
 }
 
-// All that was announced of a step, on one of the two topologies.
+// All that was announced of a step.
 class Priced {
  public:
-  Priced(const transforms::PipelinedStep& step, const Topology& topology, bool every_link)
+  Priced(const transforms::PipelinedStep& step, const Topology& topology,
+         const PricingOptions& options, std::span<const cost_models::CollectiveKind> kinds = kKinds)
       : geometry_(step),
         cost_model_(cost_models::MakeCostModel("roofline").value()),
-        pricing_(geometry_, *cost_model_, topology, {.every_link = every_link}) {
-    using cost_models::CollectiveKind;
+        pricing_(geometry_, *cost_model_, topology, options) {
     for (int32_t stage = 0; stage < geometry_.stages(); ++stage) {
       for (const char* axis : {"hp", "dp"}) {
-        for (const auto kind :
-             {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kAllToAll}) {
+        for (const CollectiveKind kind : kinds) {
           for (const int64_t size : {40'000, 25'000'000, 160'000'000}) {
             CollectiveRequest task;
             task.stream =
@@ -163,14 +168,41 @@ TEST(PricingProperty, RotationsChangeNoFigure) {
       step.devices = RandomDevices(step.mesh.size(), topology.devices(), random);
       step.stages.resize(static_cast<size_t>(plan.pp));
       SCOPED_TRACE(absl::StrCat(name, " ", i, " ", ir::ToString(step.mesh)));
-      const bool every_link = Draw(random, 1) == 0;
-      Priced found(step, topology, every_link), each(step, plain, every_link);
+      const PricingOptions options = {.every_link = Draw(random, 1) == 0};
+      Priced found(step, topology, options), each(step, plain, options);
       EXPECT_EQ(found.alike, each.alike);
       ++(each.alike ? alike : unlike);
       for (const bool fold : {true, false}) EXPECT_EQ(found.Figures(fold), each.Figures(fold));
     }
   }
   EXPECT_GT(alike, 20);
+  EXPECT_GT(unlike, 20);
+}
+
+// What a step pays is the same whatever other steps have asked of the store that they share: on a
+// graph, groups look different to one kind of collective that look the same to another.
+TEST(PricingProperty, WhatAStoreWasAskedBeforeChangesNoFigure) {
+  std::mt19937 random(19);
+  int32_t unlike = 0;
+  for (int32_t i = 0; i < 24; ++i) {
+    const Topology topology = cluster::RandomGraph(12, 8, random);
+    transforms::PipelinedStep step;
+    step.mesh = transforms::MakeMesh({.dp = 3, .hp = 4, .pp = 1}).value();
+    step.stages.resize(1);
+    SCOPED_TRACE(i);
+    ExchangeStore store(topology);
+    for (const auto& [first, count] :
+         {std::pair<size_t, size_t>(0, 3), {0, 1}, {1, 2}, {1, 1}, {2, 1}, {0, 2}}) {
+      const auto kinds = std::span(kKinds).subspan(first, count);
+      Priced of_all(step, topology, {.exchanges = &store}, kinds);
+      Priced by_itself(step, topology, {}, kinds);
+      unlike += !by_itself.alike;
+      EXPECT_EQ(of_all.alike, by_itself.alike);
+      for (const bool fold : {true, false}) {
+        EXPECT_EQ(of_all.Figures(fold), by_itself.Figures(fold));
+      }
+    }
+  }
   EXPECT_GT(unlike, 20);
 }
 

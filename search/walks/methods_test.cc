@@ -20,7 +20,8 @@ class Square {
   static constexpr size_t kSide = 20, kAll = kSide * kSide, kBest = 13 * kSide + 4;
 
   static WalkScore ScoreOf(size_t i) {
-    const auto x = static_cast<double>(i % kSide), y = static_cast<double>(i / kSide);
+    const size_t column = i % kSide, row = i / kSide;
+    const auto x = static_cast<double>(column), y = static_cast<double>(row);
     const double away = std::hypot(x - 4, y - 13);
     const double ripple = i == kBest ? 0 : 0.8 + 0.6 * std::sin(2 * x) * std::cos(3 * y);
     return {.size = 1 + 0.05 * away + 0.05 * ripple};
