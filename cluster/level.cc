@@ -200,8 +200,8 @@ void ForEachDimension(std::span<const Level> levels, Visit visit) {
   }
 }
 
-// Whether the dimensions that `is_free` tells of, of those from `begin` to before `end` with
-// several members, are all of them or none; `free` says which.
+// Whether the dimensions that `is_free` tells of are all of those with several members, or none of
+// them; `free` says which.
 template <typename IsFree>
 bool AllOrNone(std::span<const Level> levels, IsFree is_free, bool& free) {
   bool any = false, all = true;

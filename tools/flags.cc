@@ -200,6 +200,19 @@ void StorePreset(const Preset& preset, const po::options_description& options, b
 }
 
 // What the command line says of files to write, beside all other texts that it has.
+// A journal is written, too, and may not be there yet.
+absl::Status CheckJournal(std::span<const FlagText> outputs, std::span<const FlagText> others) {
+  const auto journal = std::ranges::find(others, "resume", &FlagText::flag);
+  if (journal == others.end()) return absl::OkStatus();
+  for (const FlagText& output : outputs) {
+    if (!AreOneFile(output.text, journal->text)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--", output.flag, " ", output.text,
+                                                   ": is the file that --resume writes; wanted "
+                                                   "another one"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckFileFlags(const po::variables_map& values) {
   constexpr absl::string_view kWrites[] = {"csv",       "json",     "page", "plot",
                                            "residuals", "roofline", "trace"};
@@ -212,6 +225,7 @@ absl::Status CheckFileFlags(const po::variables_map& values) {
       for (const std::string& item : *list) others.push_back({flag, item});
     }
   }
+  ORRERY_RETURN_IF_ERROR(CheckJournal(outputs, others));
   return CheckFiles(outputs, others);
 }
 
@@ -238,6 +252,7 @@ namespace {
 
 // The flags that hold beside those of a command line, as words of one.
 absl::StatusOr<std::vector<std::string>> FurtherWords(const ProgramSpec& spec,
+                                                      const po::options_description& all,
                                                       const po::parsed_options& read) {
   std::vector<std::string> words;
   if (!spec.further) return words;
@@ -248,7 +263,10 @@ absl::StatusOr<std::vector<std::string>> FurtherWords(const ProgramSpec& spec,
   }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<FlagText> further, spec.further(given));
   for (const FlagText& flag : further) {
-    words.push_back(absl::StrCat("--", flag.flag, flag.text.empty() ? "" : "=", flag.text));
+    const po::option_description* const option = all.find_nothrow(flag.flag, /*approx=*/false);
+    const bool is_switch = option != nullptr && option->semantic()->max_tokens() == 0;
+    if (!is_switch && flag.text.empty()) continue;  // as if it were not given
+    words.push_back(absl::StrCat("--", flag.flag, is_switch ? "" : "=", flag.text));
   }
   return words;
 }
@@ -261,7 +279,7 @@ absl::StatusOr<po::variables_map> ReadCommandLine(int argc, char** argv, const P
       po::command_line_parser(argc, argv).options(all).positional(spec.positional).run();
   po::store(read, values);
   if (values.count("help") > 0) return values;
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<std::string> words, FurtherWords(spec, read));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<std::string> words, FurtherWords(spec, all, read));
   if (!words.empty()) po::store(po::command_line_parser(words).options(all).run(), values);
   if (values.count("preset") > 0) {
     const auto preset = FindPreset(values["preset"].as<std::string>());

@@ -58,7 +58,7 @@ bool IsTooMuch(const JobFlags& flags, const SearchJob& job) {
   constexpr size_t kMany = 100'000;
   const bool alone =
       job.team == nullptr && flags.part.empty() && flags.merge.empty() && flags.resume.empty();
-  const bool all = job.top == 0 || !flags.method.empty() || !flags.budget.empty();
+  const bool all = job.top == 0 || flags.method == "exhaustive" || !flags.budget.empty();
   return job.plans.size() > kMany && alone && !all;
 }
 
@@ -95,7 +95,7 @@ class LocalSearch {
     const StopOnSignals signals;
     if (job_.team != nullptr) ORRERY_RETURN_IF_ERROR(Serve(signals.stop()));
     ORRERY_ASSIGN_OR_RETURN(Way way, WayOf(flags_));
-    if (IsTooMuch(flags_, job_)) way = LimitedWay();
+    if (IsTooMuch(flags_, job_)) way = Limited(way);
     ORRERY_ASSIGN_OR_RETURN(
         search::SearchRows results,
         search::SearchThrough(job_.setting_of, plans_,
@@ -139,7 +139,7 @@ class LocalSearch {
     return absl::OkStatus();
   }
 
-  Way LimitedWay() const {
+  Way Limited(const Way& way) const {
     constexpr double kSeconds = 10, kSecondsEach = 6e-6;
     const auto candidates = static_cast<double>(plans_.size());
     const search::SearchBudget budget = {.seconds =
@@ -147,7 +147,7 @@ class LocalSearch {
     std::cerr << "note: " << plans_.size() << " candidates: the most promising within "
               << ToString(budget)
               << "; --budget 10min tries more of them, --method exhaustive all\n";
-    return {.method = search::Method::kBeam, .budget = budget};
+    return {.method = flags_.method.empty() ? search::Method::kBeam : way.method, .budget = budget};
   }
 
   static search::PlansView OfPlaces(const search::PlanList& plans,
@@ -163,7 +163,9 @@ class LocalSearch {
   }
 
   void Note(const std::string& record) {
-    if (journal_.has_value() && failed_.ok()) failed_ = journal_->Append(record);
+    if (!journal_.has_value() || !failed_.ok()) return;
+    failed_ = journal_->Append(record);
+    if (!failed_.ok()) std::cerr << "warning: " << failed_.message() << "; the search goes on\n";
   }
 
   void Finished(size_t i, const std::vector<Result>& results) {

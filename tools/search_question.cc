@@ -79,12 +79,21 @@ absl::StatusOr<std::vector<FlagText>> FlagsOfJournals(const std::vector<FlagText
            (flag.flag == "resume" && std::filesystem::is_regular_file(flag.text, ignored) &&
             std::filesystem::file_size(flag.text, ignored) > 0);
   });
+  const auto is_given = [&](absl::string_view flag) {
+    return std::ranges::find(given, flag, &FlagText::flag) != given.end();
+  };
+  const bool begins = is_given("model") || is_given("preset") || is_given("batch-size");
   std::vector<FlagText> flags;
-  if (named == given.end()) return flags;
+  if (named == given.end()) {
+    if (begins || !is_given("resume")) return flags;
+    return absl::NotFoundError(
+        "`resume`: there is no journal of a search yet; wanted one to go on with, or what to "
+        "search: `model`, `batch-size` and `cluster`");
+  }
   const absl::StatusOr<search::JournalContents> journal =
       search::ReadJournal(JournalFiles({named->text}).front());
   // One that was killed before it was begun is begun anew, by who knows the question.
-  if (!journal.ok() && named->flag == "resume") return flags;
+  if (!journal.ok() && named->flag == "resume" && begins) return flags;
   ORRERY_RETURN_IF_ERROR(journal.status());
   for (const search::Ingredient& ingredient : journal->header.question.ingredients) {
     absl::string_view name = ingredient.name;
@@ -93,9 +102,6 @@ absl::StatusOr<std::vector<FlagText>> FlagsOfJournals(const std::vector<FlagText
     flags.push_back({std::string(name), ingredient.text});
   }
   // Who says nothing but the journal goes on with its part.
-  const auto is_given = [&](absl::string_view flag) {
-    return std::ranges::find(given, flag, &FlagText::flag) != given.end();
-  };
   if (named->flag == "resume" && !journal->header.part.is_whole() && !is_given("part") &&
       !is_given("model")) {
     flags.push_back({"part", ToString(journal->header.part)});

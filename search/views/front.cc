@@ -83,7 +83,8 @@ std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t mo
   const size_t shown = std::min(front.size(), static_cast<size_t>(most));
   const bool priced = setting.device_hour > 0;
   std::string text = absl::StrFormat(
-      "\nPareto front of time, memory and devices, %d plans%s:\n%12s %10s %8s%s\n", front.size(),
+      "\nPareto front of time, memory and devices%s, %d plans%s:\n%12s %10s %8s%s\n",
+      rows.least_left().has_value() ? " of what was played" : "", front.size(),
       shown < front.size() ? absl::StrCat(", ", shown, " of them") : "", "step", "memory",
       "devices", priced ? "  price/sample" : "");
   for (size_t i = 0; i < shown; ++i) {

@@ -9,7 +9,8 @@
 
 // The text form of a Program: a line each for what it declares and then for each task, in the order
 // of the ids. `Print` and `ParseProgram` are inverses of each other, byte for byte, so that two
-// programs are the same when their texts are. What has its default value is left out.
+// programs are the same when their texts are. What has its default value is left out, and so are
+// the parts of stretches, which say only what their time goes into.
 //
 //   program
 //   rank0 "dp0 hp0 pp0" members 0-3,8 stage 0 capacity 17179869184 bytes slowdown 0.1

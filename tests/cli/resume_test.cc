@@ -148,6 +148,9 @@ TEST(Parts, OfAMergeAreAllOfOneSearch) {
   EXPECT_THAT(error(kQuestion + "--part 3/2"), HasSubstr("'3/2': wanted I/N"));
   EXPECT_THAT(error("--merge p1 p2 --part 1/2"), HasSubstr("--merge puts together what is done"));
   EXPECT_THAT(error(kQuestion + "--resume p1 --csv p1"), HasSubstr("--csv p1: is the file that"));
+  EXPECT_THAT(error(kQuestion + "--resume new --csv ./new"),
+              HasSubstr("--csv ./new: is the file that --resume writes; wanted another one"));
+  EXPECT_THAT(error("--resume new"), HasSubstr("--resume: there is no journal of a search yet"));
   // What is in a file counts, not its name.
   Write("stack.json", R"({"like": "megatron"})");
   const std::string stack = kQuestion + "--stack stack.json --resume s ";
@@ -270,7 +273,8 @@ TEST(Mpi, SurvivesAKilledRank) {
         Begin(absl::StrCat(kMpirun, "3 ", kProgram, kQuestion, "--threads 1 --resume j"));
     AwaitLines("j", search, 4 + 5 * victim);
     const std::vector<std::string> ranks = Children(search);
-    if (ranks.size() == 3) kill(std::stoi(ranks[static_cast<size_t>(victim)]), SIGKILL);
+    ASSERT_EQ(ranks.size(), 3u) << "over before it could be killed";
+    kill(std::stoi(ranks[static_cast<size_t>(victim)]), SIGKILL);
     End(search);
   }
   EXPECT_EQ(Tell("--resume j"), Alone());
@@ -280,7 +284,9 @@ TEST(Mpi, TellsAnErrorOnce) {
   Clear();
   const pid_t search = Begin(kMpirun + "2 " + kProgram + kQuestion + "--resume /dev/null");
   EXPECT_NE(End(search), 0);
-  EXPECT_THAT(Contents("begun.err"), HasSubstr("/dev/null: is no regular file"));
+  const std::string error = "/dev/null: is no regular file", told = Contents("begun.err");
+  EXPECT_THAT(told, HasSubstr(error));
+  EXPECT_EQ(told.find(error), told.rfind(error)) << told;
 }
 #endif
 

@@ -27,6 +27,15 @@ std::vector<nlohmann::json> Rows(const std::string& file) {
   return nlohmann::json::parse(Contents(file)).get<std::vector<nlohmann::json>>();
 }
 
+// Rows that were played and fit.
+int Played(const std::string& csv) {
+  int played = 0;
+  for (const absl::string_view line : absl::StrSplit(Contents(csv), '\n')) {
+    played += absl::StrContains(line, ",true,") ? 1 : 0;
+  }
+  return played;
+}
+
 // The full space has the default's best, and more.
 TEST(FullSpace, HasWhatTheDefaultHas) {
   Clear();
@@ -54,7 +63,10 @@ TEST(FullSpace, HasABudgetWhereItIsLarge) {
       "grid_search --model gpt:layers=2,hidden=64,heads=4,seq=32,vocab=256 --cluster dgx-a100:4 "
       "--space full --memory-limit 1000 ";
   const std::string note = "candidates: the most promising within 11s";
-  EXPECT_THAT(Execute(question + "--batch-size 64").err, HasSubstr(note));
+  const Finished limited = Execute(question + "--batch-size 64");
+  EXPECT_THAT(limited.err, HasSubstr(note));
+  EXPECT_THAT(limited.err, HasSubstr("no candidate is feasible"));
+  EXPECT_THAT(Execute(question + "--batch-size 64 --method annealing").err, HasSubstr(note));
   EXPECT_THAT(Execute(question + "--batch-size 32").err, Not(HasSubstr(note)));
   EXPECT_THAT(Execute(question + "--batch-size 64 --method exhaustive").err, Not(HasSubstr(note)));
   EXPECT_THAT(Execute(question + "--batch-size 64 --budget 100").err, Not(HasSubstr(note)));
@@ -67,6 +79,8 @@ TEST(FullSpace, OfABudgetSaysHowSureItIs) {
       kSmall + "--space full --hp 1 --micro-batches 2 --offload none --budget 24 ";
   const Finished beam = Execute(question + "--threads 2 --csv beam.csv");
   ASSERT_EQ(beam.code, 0) << beam.err;
+  EXPECT_LE(Played("beam.csv"), 24);
+  EXPECT_GT(Played("beam.csv"), 4);
   EXPECT_THAT(beam.out, ContainsRegex("[0-9]+ of [0-9]+ candidates are left: the budget ended"));
   EXPECT_THAT(beam.out,
               ContainsRegex("\n(not sure: what is left takes|sure: nothing that is left)"));
@@ -98,11 +112,7 @@ TEST(FullSpace, GoesOnFromAJournal) {
   ASSERT_EQ(second.code, 0) << second.err;
   const size_t more = std::vector<std::string>(absl::StrSplit(Contents("j"), '\n')).size();
   EXPECT_GT(more, lines);
-  int played = 0;
-  for (const absl::string_view line : absl::StrSplit(Contents("more.csv"), '\n')) {
-    played += absl::StrContains(line, ",true,") ? 1 : 0;
-  }
-  EXPECT_GT(played, 8);
+  EXPECT_GT(Played("more.csv"), 8);
 }
 
 TEST(FullSpace, HasPrices) {

@@ -17,6 +17,7 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "tools/interrupt.h"
 #include "tools/presets.h"
 #include "tools/search_job.h"
 #include "tools/search_lists.h"
@@ -176,13 +177,15 @@ absl::Status TellStopped(const Flags& flags, const search::Settings& settings,
   std::cout << search::ResultsTable(settings.front(), outcome.results, flags.top);
   const std::vector<const search::Result*> ranked = search::Ranked(outcome.results);
   if (!ranked.empty()) TellBest(settings, *ranked.front(), "best so far");
-  const bool resumes = !flags.job.resume.empty();
-  const std::string hint = is_one ? resumes
-                                        ? absl::StrCat("`resume` ", flags.job.resume, " goes on")
-                                        : "`resume` FILE would keep them"
-                                  : "`resume` FILE would keep those of one question";
+  std::string further = "`resume` FILE would keep those of one question";
+  if (is_one && flags.job.resume.empty()) further = "`resume` FILE would keep them";
+  if (is_one && !flags.job.resume.empty()) {
+    further = outcome.journal.ok()
+                  ? absl::StrCat("`resume` ", flags.job.resume, " goes on")
+                  : absl::StrCat("not all of them are kept: ", outcome.journal.message());
+  }
   return absl::CancelledError(absl::StrCat("stopped after ", outcome.candidates - outcome.missing,
-                                           " of ", outcome.candidates, " candidates; ", hint));
+                                           " of ", outcome.candidates, " candidates; ", further));
 }
 
 absl::StatusOr<search::Space> SpaceOf(const Flags& flags) {
@@ -281,7 +284,9 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
     ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
     PrintWarnings(asked.settings->front().notes.warnings);
     ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
-    if (outcome.stopped) return TellStopped(flags, *asked.settings, outcome, /*is_one=*/false);
+    if (outcome.stopped || CaughtSignal() != 0) {
+      return TellStopped(flags, *asked.settings, outcome, /*is_one=*/false);
+    }
     const absl::Status status = Tell(flags, *asked.settings, outcome, told);
     if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
     std::cout << "\n";

@@ -29,10 +29,12 @@ absl::StatusOr<std::unique_ptr<Team>> FindTeam() {
   if (company <= 1) return nullptr;
   const auto make = LoadModule<absl::StatusOr<std::unique_ptr<Team>>()>("mpi");
   if (make.ok()) return (*make)();
-  return Annotate(make.status(),
-                  absl::StrCat("started as one of ", company,
-                               " processes of MPI, which this build does not have (Debian: "
-                               "libopenmpi-dev before cmake); `part` needs none"));
+  return Annotate(
+      make.status(),
+      absl::StrCat("started as one of ", company,
+                   " processes of MPI, which this build does not have (Debian: "
+                   "libopenmpi-dev before cmake); wanted `part`, which needs none, or no "
+                   "OMPI_COMM_WORLD_SIZE nor PMI_SIZE in the environment"));
 }
 
 }  // namespace orrery::tools
