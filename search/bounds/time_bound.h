@@ -39,6 +39,7 @@ bool SplitsBackwards(const transforms::PipelineSchedule& schedule, transforms::P
 /// The same, remembered by schedule, ranks and chunks.
 class KnownSplits {
  public:
+  /// SplitsBackwards of them.
   bool Of(const transforms::PipelineSchedule& schedule, const transforms::PipelineShape& shape);
 
  private:
