@@ -8,6 +8,8 @@
 #include "search/evaluate.h"
 #include "search/random_question_test_util.h"
 #include "support/sanitized_test_util.h"
+#include "transforms/plan/axis.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
 namespace bound_property_test_cc {
@@ -38,6 +40,30 @@ TEST(BoundProperty, NoRunBeatsItsBounds) {
   EXPECT_GT(played, CasesToWalk(100));
   EXPECT_GT(told, played / 2);  // or it says little
   EXPECT_GT(near, played / 5);
+}
+
+// No bound reads an axis that says so: of plans that are not listed it is known by others.
+TEST(BoundProperty, ReadsNoDetails) {
+  int changed = 0;
+  for (uint32_t seed = 0; seed < CasesToWalk(30u); ++seed) {
+    Drawing draw(seed);
+    const Setting setting = DrawQuestion(draw);
+    Bounds bounds(setting);
+    const ParallelPlan plan = transforms::Settled(DrawPlanFor16(draw, setting), setting.base);
+    const PlanBound bound = bounds.Of(plan);
+    for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+      if (!axis->detail) continue;
+      for (const absl::string_view text : axis->examples) {
+        ParallelPlan other = plan;
+        ASSERT_TRUE(axis->parse(text, other).ok()) << axis->flag << " " << text;
+        changed += other == plan ? 0 : 1;
+        const PlanBound of_other = bounds.Of(other);
+        EXPECT_EQ(of_other.memory, bound.memory) << axis->flag << " " << text;
+        EXPECT_EQ(of_other.time, bound.time) << axis->flag << " " << text;
+      }
+    }
+  }
+  EXPECT_GT(changed, CasesToWalk(200));
 }
 
 // Where nothing but products takes long, and nothing is cut, there is little between both.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -127,6 +128,25 @@ TEST(Budget, OfTimeEndsPlays) {
   const auto result = Evaluate(setting, {.dp = 8}, &parts, {.until = now});
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
   EXPECT_TRUE(Evaluate(setting, {.dp = 8}, &parts, {.until = now + std::chrono::hours(1)}).ok());
+}
+
+// Also of those that are handed out.
+TEST(Budget, OfTimeEndsWhatIsHandedOut) {
+  const Setting setting = MlpSetting();
+  const PlanList plans =
+      Enumerate(SpaceOf({{"micro-batches", "1,2,4,8"}}), {.devices = 8, .batch_size = 48}).value();
+  size_t at = 0;
+  const auto next = [&]() -> std::optional<size_t> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(at == 1 ? 700 : 0));
+    return at == plans.size() ? std::nullopt : std::optional(at++);
+  };
+  const SearchRows rows =
+      SearchThrough([&](const ParallelPlan&) -> const Setting& { return setting; }, plans,
+                    {.top = 1, .next = next, .budget = {.seconds = 0.5}})
+          .value();
+  EXPECT_EQ(rows.size(), plans.size());
+  EXPECT_EQ(rows.played().size(), 1u);
+  EXPECT_TRUE(rows.least_left().has_value());
 }
 
 }  // namespace

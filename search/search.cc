@@ -84,9 +84,15 @@ class Search {
     if (walks) {
       WalkThrough();
     } else {
-      order_ = candidates_.Promising();
+      if (options_.next) {
+        SetEndTime();
+        until_ = end_time_;
+      } else {
+        order_ = candidates_.Promising();
+      }
       const size_t useful = std::min(threads_, candidates_.size());
       RunOnThreads([&] { Work(); }, useful > 0 ? useful - 1 : 0);
+      if (options_.next && options_.budget.is_limited()) PassOthers();
     }
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (is_begun(i) && candidates_.IsBeaten(i, incumbents_)) Prune(i);
@@ -123,6 +129,7 @@ class Search {
   size_t Take() {
     if (options_.stop != nullptr && *options_.stop) return candidates_.size();
     if (options_.next) {
+      if (std::chrono::steady_clock::now() >= until_) return candidates_.size();
       const std::lock_guard<std::mutex> lock(next_mutex_);
       return options_.next().value_or(candidates_.size());
     }
@@ -187,7 +194,11 @@ class Search {
       until_ = end_time_;  // those that were first are played in any case
       for (const size_t i : batch) walk->Found(i, ScoreOf(i));
     }
-    // Of the others some need not be played.
+    PassOthers();
+  }
+
+  // Of those that are left some need not be played.
+  void PassOthers() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (options_.stop != nullptr && *options_.stop) return;
       if (!is_begun(i) && !IsWorthIt(i)) Do(i);
@@ -320,6 +331,10 @@ class Search {
       } else if (is_begun(i) || tells_left) {
         if (!is_begun(i)) rows.NoteLeft(candidates_.LeastTime(i));
         rows.Add(i, WhyOf(i));
+      }
+      if (options_.stand_for_others && !candidates_.NeverFits(i) &&
+          !candidates_.IsBeaten(i, incumbents_)) {
+        rows.NoteLeft(candidates_.LeastTime(i));
       }
     }
     for (auto& [i, of_plan] : found_) {

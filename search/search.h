@@ -46,12 +46,16 @@ struct SearchOptions {
   /// a time. Else all are done, in their order.
   std::function<std::optional<size_t>()> next = {};
   /// Which are played first, and how many at most: what is not reached is a row that says so
-  /// (Result::left). Only without `next`. A time is counted from `begun`, but a quarter of it, and
-  /// the first plays, are there in any case; what is played when it ends is not reached.
+  /// (Result::left). With `next` only the time counts, which may end that, too. A time is counted
+  /// from `begun`, but a quarter of it, and the first plays, are there in any case; what is played
+  /// when it ends is not reached.
   Method method = Method::kExhaustive;
   SearchBudget budget = {};
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   uint32_t seed = 1;  // of a method that draws
+  /// Whether a candidate stands for others that have its bounds, and are not listed: what is left
+  /// are then they, too.
+  bool stand_for_others = false;
   /// For methods that go from candidate to candidate, as in WalkQuestion.
   std::function<std::vector<size_t>(size_t)> neighbours = {};
   /// Likewise.

@@ -53,13 +53,15 @@ struct Way {
   search::SearchBudget budget = {};
 };
 
+bool IsAlone(const JobFlags& flags, const Team* team) {
+  return team == nullptr && flags.part.empty() && flags.merge.empty() && flags.resume.empty();
+}
+
 // Whether there are so many candidates that nobody waits for all of them who does not say so.
 bool IsTooMuch(const JobFlags& flags, const SearchJob& job) {
   constexpr size_t kMany = 100'000;
-  const bool alone =
-      job.team == nullptr && flags.part.empty() && flags.merge.empty() && flags.resume.empty();
   const bool all = job.top == 0 || flags.method == "exhaustive" || !flags.budget.empty();
-  return job.plans.size() > kMany && alone && !all;
+  return job.plans.size() > kMany && IsAlone(flags, job.team) && !all;
 }
 
 // Who has little time, and says no more, wants what is near the best soon.
@@ -96,27 +98,37 @@ class LocalSearch {
     if (job_.team != nullptr) ORRERY_RETURN_IF_ERROR(Serve(signals.stop()));
     ORRERY_ASSIGN_OR_RETURN(Way way, WayOf(flags_));
     if (IsTooMuch(flags_, job_)) way = Limited(way);
-    ORRERY_ASSIGN_OR_RETURN(
-        search::SearchRows results,
-        search::SearchThrough(job_.setting_of, plans_,
-                              {.threads = Threads(flags_),
-                               .relief = job_.relief,
-                               .top = job_.top,
-                               .known = &known_,
-                               .finished = [&](size_t i, const auto& found) { Finished(i, found); },
-                               .tells_unplayed = journal_.has_value(),
-                               .stop = &signals.stop(),
-                               .method = way.method,
-                               .budget = way.budget,
-                               .begun = job_.begun,
-                               .seed = static_cast<uint32_t>(flags_.seed),
-                               .neighbours = [&](size_t i) { return job_.plans.Neighbours(i); },
-                               .family = [&](size_t i) { return job_.plans.FamilyOf(i); },
-                               .changes = [&](size_t i) { return job_.plans.ChangesOf(i); }}));
+    search::SearchOptions options = {
+        .threads = Threads(flags_),
+        .relief = job_.relief,
+        .top = job_.top,
+        .known = &known_,
+        .finished = [&](size_t i, const auto& found) { Finished(i, found); },
+        .tells_unplayed = journal_.has_value(),
+        .stop = &signals.stop(),
+        .method = way.method,
+        .budget = way.budget,
+        .begun = job_.begun,
+        .seed = static_cast<uint32_t>(flags_.seed),
+        .stand_for_others = job_.variants != nullptr,
+        .neighbours = [&](size_t i) { return job_.plans.Neighbours(i); },
+        .family = [&](size_t i) { return job_.plans.FamilyOf(i); },
+        .changes = [&](size_t i) { return job_.plans.ChangesOf(i); }};
+    if (job_.variants != nullptr) options.budget = MostOf(way.budget);
+    ORRERY_ASSIGN_OR_RETURN(search::SearchRows results,
+                            search::SearchThrough(job_.setting_of, plans_, options));
+    size_t candidates = plans_.size();
+    if (job_.variants != nullptr && !signals.stop()) {
+      options.budget = way.budget;
+      std::vector<search::ParallelPlan> variants = VariantsOfBest(results);
+      candidates += variants.size();
+      results = {};
+      ORRERY_ASSIGN_OR_RETURN(results, SearchVariants(std::move(variants), options));
+    }
     const bool stopped = signals.stop();
-    const size_t missing = plans_.size() - known_.size() - found_;
+    const size_t missing = candidates - known_.size() - found_;
     return JobOutcome{.results = std::move(results),
-                      .candidates = plans_.size(),
+                      .candidates = candidates,
                       .stopped = missing > 0 && (stopped || !way.budget.is_limited()),
                       .is_part = !header_.part.is_whole(),
                       .missing = missing,
@@ -137,6 +149,60 @@ class LocalSearch {
       known_[Local(place)] = std::move(results);
     }
     return absl::OkStatus();
+  }
+
+  // What is left of it is for the variants of the best.
+  static search::SearchBudget MostOf(search::SearchBudget budget) {
+    constexpr double kMost = 2.0 / 3;
+    budget.seconds *= kMost;
+    if (budget.candidates > 1) {
+      budget.candidates = static_cast<int64_t>(kMost * static_cast<double>(budget.candidates));
+    }
+    return budget;
+  }
+
+  // Where none fits: those that need least memory.
+  static std::vector<const Result*> Smallest(const search::SearchRows& results) {
+    std::vector<const Result*> smallest;
+    for (const Result& result : results.played()) {
+      if (result.ran) smallest.push_back(&result);
+    }
+    std::ranges::stable_sort(smallest, {}, &Result::peak_memory);
+    return smallest;
+  }
+
+  // The plans that the best stand for, those of the very best first.
+  std::vector<search::ParallelPlan> VariantsOfBest(const search::SearchRows& results) const {
+    std::vector<const Result*> best = search::Ranked(results);
+    if (best.empty()) best = Smallest(results);
+    if (std::ssize(best) > job_.top) best.resize(static_cast<size_t>(job_.top));
+    std::vector<search::ParallelPlan> variants;
+    for (const Result* one : best) {
+      std::ranges::move(job_.variants(one->plan), std::back_inserter(variants));
+    }
+    return variants;
+  }
+
+  // All rows again, behind those of the first round the variants.
+  absl::StatusOr<search::SearchRows> SearchVariants(std::vector<search::ParallelPlan> variants,
+                                                    search::SearchOptions options) {
+    const size_t first = plans_.size(), all = first + variants.size();
+    const auto further =
+        std::make_shared<const std::vector<search::ParallelPlan>>(std::move(variants));
+    // Places stay the same.
+    const search::PlansView plans(all, [listed = plans_, further](size_t i) {
+      return i < listed.size() ? listed[i] : (*further)[i - listed.size()];
+    });
+    known_ = std::exchange(played_, {});
+    found_ = 0;
+    size_t at = first;
+    int64_t left = options.budget.candidates - std::ssize(known_);
+    const bool counts = options.budget.candidates > 0;
+    options.next = [&]() -> std::optional<size_t> {
+      if (at == all || (counts && left-- <= 0)) return std::nullopt;
+      return at++;
+    };
+    return search::SearchThrough(job_.setting_of, plans, options);
   }
 
   Way Limited(const Way& way) const {
@@ -170,6 +236,7 @@ class LocalSearch {
 
   void Finished(size_t i, const std::vector<Result>& results) {
     ++found_;
+    if (job_.variants != nullptr && !results.empty()) played_[i] = results;
     if (journal_.has_value()) Note(search::RecordText({Place(i), results}, plans_[i]));
     progress_.Done(results);
   }
@@ -200,6 +267,7 @@ class LocalSearch {
   const std::vector<size_t> places_;  // of a part
   const search::PlansView plans_;     // of the part
   KnownResults known_;                // by their places in the part
+  KnownResults played_;               // where plans stand for others: of the first round
   size_t found_ = 0;
   std::optional<search::Journal> journal_;
   absl::Status failed_;
@@ -262,6 +330,11 @@ absl::Status CheckJob(const JobFlags& flags) {
         "them");
   }
   return search_job_cc::PartOf(flags).status();
+}
+
+bool PlaysSome(const JobFlags& flags, int64_t top, const Team* team) {
+  const bool all = top == 0 || (flags.method == "exhaustive" && flags.budget.empty());
+  return search_job_cc::IsAlone(flags, team) && !all;
 }
 
 bool NeedsQuestion(const JobFlags& flags, const Team* team) {

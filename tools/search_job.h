@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,23 +20,26 @@ namespace orrery::tools {
 
 /// How it is done, as flags say.
 struct JobFlags {
-  int32_t threads = 0;             // 0: one a core
-  bool progress = false;           // on standard error
-  std::string part = {};           // "2/3"; empty: whole
-  std::string resume = {};         // a journal; empty: none
-  std::vector<std::string> merge;  // journals of all parts; none: the search is done
-  std::string method = {};         // as search::ParseMethod reads it; empty: by the budget
-  std::string budget = {};         // as search::ParseBudget reads it; empty: none
-  int64_t seed = 1;                // of a method that draws
+  int32_t threads = 0;                  // 0: one a core
+  bool progress = false;                // on standard error
+  std::string part = {};                // "2/3"; empty: whole
+  std::string resume = {};              // a journal; empty: none
+  std::vector<std::string> merge = {};  // journals of all parts; none: the search is done
+  std::string method = {};              // as search::ParseMethod reads it; empty: by the budget
+  std::string budget = {};              // as search::ParseBudget reads it; empty: none
+  int64_t seed = 1;                     // of a method that draws
 };
 
 /// What is wrong with the flags by themselves.
 absl::Status CheckJob(const JobFlags& flags);
 
-/// What is to be searched.
+/// What is to be searched. So many fields: all that a search is asked.
 struct SearchJob {
   search::SettingOf setting_of;
   search::PlanList plans;
+  /// Where given, plans stand for others, which are not listed: those that one stands for. Of the
+  /// best they are played, too, behind all others.
+  std::function<std::vector<search::ParallelPlan>(const search::ParallelPlan&)> variants = {};
   search::ReliefOf relief;
   search::Question question;  // empty where nobody needs it (NeedsQuestion)
   int64_t top = 0;            // as in search::SearchOptions
@@ -43,6 +47,11 @@ struct SearchJob {
   /// From which a budget of time is counted.
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };
+
+/// Whether such a search plays some of its candidates, so that not all need be listed: by itself
+/// where there are many, or with a budget. Not where a journal or other processes have to agree on
+/// which they are.
+bool PlaysSome(const JobFlags& flags, int64_t top, const Team* team);
 
 /// Whether the question has to be told from others.
 bool NeedsQuestion(const JobFlags& flags, const Team* team);

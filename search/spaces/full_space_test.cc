@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -89,6 +90,40 @@ TEST(Enumerate, ShardsInOneNodeOfSeveral) {
     if (plan.ranks() == 32) groups.insert(plan.zero_group);
   }
   EXPECT_THAT(groups, ElementsAre(0, 4));
+}
+
+// Plans of a space that is too large to list, and what they stand for, are the plans of the space,
+// however many there may be.
+TEST(ListPlans, WithVariantsIsAll) {
+  const SpaceSize size = {.devices = 8, .batch_size = 16, .sequence = 2048, .devices_a_node = 4};
+  Space space = SpaceOf({{"bucket-size", "none,25MiB,1MiB"},
+                         {"sequence-parallel", "0,1"},
+                         {"prefetch", "1,2"},
+                         {"offload", "none"},
+                         {"schedule", "1f1b,gpipe"}});
+  space.TakeAll();
+  std::vector<std::string> all;
+  for (const ParallelPlan& plan : PlansOf(space, size)) all.push_back(transforms::ToString(plan));
+  std::ranges::sort(all);
+  std::set<size_t> numbers;
+  for (const size_t most : {20 * all.size(), all.size() - 1, all.size() / 2, all.size() / 6}) {
+    const Listing listing = ListPlans(space, size, most).value();
+    EXPECT_EQ(listing.held.empty(), most > all.size());
+    EXPECT_LE(listing.plans.size(), most);
+    numbers.insert(listing.held.size());
+    std::vector<std::string> texts;
+    for (const ParallelPlan& plan : listing.plans) {
+      texts.push_back(transforms::ToString(plan));
+      for (const ParallelPlan& variant : VariantsOf(space, size, listing.held, plan)) {
+        texts.push_back(transforms::ToString(variant));
+      }
+    }
+    std::ranges::sort(texts);
+    EXPECT_EQ(texts, all) << most;
+  }
+  EXPECT_GT(numbers.size(), 2u);
+  EXPECT_THAT(std::string(ListPlans(space, size, 20).status().message()),
+              testing::HasSubstr("over 20 plans are in the space"));
 }
 
 }  // namespace

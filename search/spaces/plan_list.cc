@@ -68,17 +68,24 @@ PlanList::PlanList()
 
 // Most values are those of the plan before.
 void PlanList::Append(size_t axis, const transforms::ParallelPlan& plan, size_t row,
-                      Column& column) {
+                      Column& column) const {
+  const auto add = [&] {
+    const bool is_plain = std::ranges::any_of(plain_, [&](const transforms::ParallelPlan& plain) {
+      return transforms::HaveSameValue(axis, plain, plan);
+    });
+    column.are_plain.push_back(column.values.empty() || is_plain ? 1 : 0);
+    column.values.push_back(plan);
+  };
   const auto has = [&](const transforms::ParallelPlan& value) {
     return transforms::HaveSameValue(axis, value, plan);
   };
   const size_t last = column.rows.empty() ? 0 : column.rows.back();
-  if (column.values.empty()) column.values.push_back(plan);
+  if (column.values.empty()) add();
   size_t value = last;
   if (!has(column.values[last])) {
     const auto found = std::ranges::find_if(column.values, has);
     value = static_cast<size_t>(found - column.values.begin());
-    if (found == column.values.end()) column.values.push_back(plan);
+    if (found == column.values.end()) add();
   }
   if (value == 0 && column.rows.empty()) return;
   column.rows.resize(row, 0);
@@ -220,7 +227,7 @@ int32_t PlanList::ChangesOf(size_t i) const {
     if (info.flag == "cp") {
       changes += column.values[column.rows[i]].cp > 1 ? 1 : 0;
     } else if (info.degree == nullptr && info.flag != "micro-batches") {
-      changes += column.rows[i] != 0 ? 1 : 0;
+      changes += column.are_plain[column.rows[i]] == 0 ? 1 : 0;
     }
   }
   return changes;

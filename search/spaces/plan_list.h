@@ -22,6 +22,9 @@ class PlanList {
   PlanList(PlanList&&) = default;
   PlanList& operator=(PlanList&&) = default;
 
+  /// Its values are as plain as those of the first plan (ChangesOf). To come before all plans.
+  void CallPlain(const transforms::ParallelPlan& plan) { plain_.push_back(plan); }
+
   /// Adds a plan behind all others; false where it is among them.
   bool Insert(const transforms::ParallelPlan& plan);
 
@@ -40,8 +43,8 @@ class PlanList {
   std::vector<size_t> Neighbours(size_t i) const;
   /// Equal for plans that have the same degrees.
   uint64_t FamilyOf(size_t i) const;
-  /// In how many axes beside degrees and microbatches the plan differs from the first; one more
-  /// with cp, which few train with.
+  /// In how many axes beside degrees and microbatches the plan has another value than the first and
+  /// than all that were called plain; one more with cp, which few train with.
   int32_t ChangesOf(size_t i) const;
 
   /// All of them, at several hundred bytes each.
@@ -85,6 +88,7 @@ class PlanList {
   // as all have the first.
   struct Column {
     std::vector<transforms::ParallelPlan> values;
+    std::vector<char> are_plain = {};  // by value
     std::vector<uint16_t> rows;
   };
   // Where lookups of rows find them: stays where it is when a list is moved.
@@ -112,9 +116,10 @@ class PlanList {
 
   Values ValuesOf(size_t i) const;
   void AddIfThere(const Values& values, std::vector<size_t>& places) const;
-  static void Append(size_t axis, const transforms::ParallelPlan& plan, size_t row, Column& column);
+  void Append(size_t axis, const transforms::ParallelPlan& plan, size_t row, Column& column) const;
 
   size_t size_ = 0;
+  std::vector<transforms::ParallelPlan> plain_;
   std::unique_ptr<Table> table_;
   absl::flat_hash_set<uint32_t, RowHash, RowsEqual> seen_;  // looked up
 };

@@ -100,6 +100,14 @@ TEST(PlanList, CountsChangesBesideDegreesAndMicrobatches) {
   list.Insert({.dp = 1, .cp = 2, .microbatches = 1});
   EXPECT_EQ(list.ChangesOf(0), 0);
   EXPECT_EQ(list.ChangesOf(3), 1);
+  PlanList plain;
+  plain.CallPlain({.schedule = "gpipe"});
+  plain.Insert({.dp = 2, .microbatches = 1});
+  plain.Insert({.dp = 2, .microbatches = 4, .schedule = "gpipe", .zero = 3});
+  plain.Insert({.dp = 2, .microbatches = 4, .schedule = "interleaved"});
+  EXPECT_EQ(plain.ChangesOf(0), 0);
+  EXPECT_EQ(plain.ChangesOf(1), 1);
+  EXPECT_EQ(plain.ChangesOf(2), 1);
 }
 
 TEST(PlansView, SeesListsVectorsAndPlacesOfOthers) {

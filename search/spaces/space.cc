@@ -40,27 +40,54 @@ bool IsOpen(const Space& space, LeftOpen left_open) {
   });
 }
 
-constexpr size_t kMostPlans = 10'000'000;  // about a gigabyte, with what a search knows of each
-
 class Enumeration {
  public:
-  Enumeration(const Space& space, const SpaceSize& size)
-      : space_(space), question_{size}, open_(IsOpen(space, LeftOpen::kDividesDevices)) {
+  Enumeration(const Space& space, const SpaceSize& size, size_t most)
+      : space_(space),
+        question_{size},
+        open_(IsOpen(space, LeftOpen::kDividesDevices)),
+        most_(most) {
     question_.open_microbatches = IsOpen(space, LeftOpen::kDividesBatch);
     question_.full = space.takes_all();
     question_.saves_memory = question_.full || (open_ && space.saves_memory());
     question_.shares_experts = question_.saves_memory && size.experts > 1 && space.base().ep == 1 &&
                                IsOpen(space, LeftOpen::kDividesExperts);
+    ParallelPlan first = space.base();
+    for (const AxisInfo* axis : transforms::AllAxes()) {
+      if (!space.Values(*axis).empty()) axis->copy(space.Values(*axis).front(), first);
+      const bool varies = axis->choices != nullptr || !space.Values(*axis).empty() ||
+                          (question_.full && !axis->full.empty());
+      varies_.push_back(varies ? 1 : 0);
+    }
+    // A value that is listed first, and that of plans beside which it means nothing.
+    plans_.CallPlain(first);
+    plans_.CallPlain(space.base());
   }
 
-  bool open() const { return open_; }
-
+  // One more than asked for at most: then there are more.
   PlanList All() && {
     Degrees(0, space_.base());
     return std::move(plans_);
   }
+  // Those that have the first value of each of these axes.
+  PlanList AllBut(std::span<const AxisInfo* const> held) && {
+    held_ = held;
+    return std::move(*this).All();
+  }
+  // Those that differ from `plan` in these axes alone, and itself.
+  PlanList Variants(std::span<const AxisInfo* const> varied, const ParallelPlan& plan) && {
+    for (size_t at = 0; at < varies_.size(); ++at) {
+      if (!Has(varied, *transforms::AllAxes()[at])) varies_[at] = 0;
+    }
+    Others(0, plan);
+    return std::move(plans_);
+  }
 
  private:
+  static bool Has(std::span<const AxisInfo* const> axes, const AxisInfo& axis) {
+    return std::ranges::find(axes, &axis) != axes.end();
+  }
+
   std::vector<ParallelPlan> Choices(const AxisInfo& axis, const ParallelPlan& plan) const {
     const std::span<const ParallelPlan> given = space_.Values(axis);
     if (axis.choices != nullptr) return axis.choices(question_, plan, given);
@@ -113,19 +140,24 @@ class Enumeration {
   }
 
   void Others(size_t at, const ParallelPlan& plan) {
-    if (plans_.size() > kMostPlans) return;
-    if (at == transforms::AllAxes().size()) {
+    if (plans_.size() > most_) return;
+    while (at < varies_.size() && varies_[at] == 0) ++at;
+    if (at == varies_.size()) {
       plans_.Insert(transforms::Settled(plan, space_.base()));
       return;
     }
-    for (const ParallelPlan& choice : Choices(*transforms::AllAxes()[at], plan)) {
-      Others(at + 1, choice);
-    }
+    const AxisInfo& axis = *transforms::AllAxes()[at];
+    std::vector<ParallelPlan> choices = Choices(axis, plan);
+    if (Has(held_, axis) && !choices.empty()) choices.erase(choices.begin() + 1, choices.end());
+    for (const ParallelPlan& choice : choices) Others(at + 1, choice);
   }
 
   const Space& space_;
   transforms::SpaceQuestion question_;
   const bool open_;  // whether degrees are
+  const size_t most_;
+  std::span<const AxisInfo* const> held_;
+  std::vector<char> varies_;  // by axis: whether plans have other values than the base
   PlanList plans_;
 };
 
@@ -201,18 +233,18 @@ absl::Status CheckListed(const Space& space, const PlansView& plans) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size) {
-  space_cc::Enumeration enumeration(space, size);
-  const bool open = enumeration.open();
-  PlanList plans = std::move(enumeration).All();
-  if (plans.size() > space_cc::kMostPlans) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("over ", space_cc::kMostPlans,
-                     " plans are in the space, at most so many are "
-                     "searched; try listing fewer values, as in `pp` 1,8,16 or `offload` none"));
-  }
-  plans.ShrinkToFit();
-  if (!plans.empty()) return plans;
+namespace space_cc {
+namespace {
+
+absl::Status TooMany(size_t most) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("over ", most,
+                   " plans are in the space, at most so many are searched; try listing fewer "
+                   "values, as in `pp` 1,8,16 or `offload` none"));
+}
+
+absl::Status NoDegrees(const Space& space, const SpaceSize& size) {
+  const bool open = IsOpen(space, LeftOpen::kDividesDevices);
   std::vector<std::string> degrees, open_axes;
   for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
     if (axis->degree != nullptr) degrees.emplace_back(axis->flag);
@@ -224,6 +256,86 @@ absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size) {
       absl::StrCat("no degrees ", absl::StrJoin(degrees, ", "), " in the lists make ",
                    open ? "" : "at most ", size.devices, " devices; try leaving one of ",
                    absl::StrJoin(open_axes, ", "), " out, or smaller `cp` and `ep`"));
+}
+
+// An axis of which a space has several values, and bounds read none.
+struct Detail {
+  const AxisInfo* axis;
+  size_t values = 2;  // about
+};
+
+std::vector<Detail> Details(const Space& space) {
+  std::vector<Detail> details;
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    const size_t listed = space.Values(*axis).size();
+    const bool chooses = space.takes_all() && (axis->choices != nullptr || !axis->full.empty());
+    if (!axis->detail || listed == 1 || (listed == 0 && !chooses)) continue;
+    const size_t chosen = std::max<size_t>(2, 1 + axis->full.size());
+    details.push_back({axis, listed > 0 ? listed : chosen});
+  }
+  return details;
+}
+
+size_t ProductOf(std::span<const Detail> details) {
+  size_t product = 1;
+  for (const Detail& detail : details) product = std::min(product * detail.values, kMostPlans);
+  return product;
+}
+
+// Of those that are held, as many as there is room for beside `plans` are let go, the first first.
+void LetGo(size_t plans, size_t most, std::vector<Detail>& held) {
+  size_t room = most / plans;
+  std::erase_if(held, [&](const Detail& detail) {
+    if (detail.values > room) return false;
+    room /= detail.values;
+    return true;
+  });
+}
+
+}  // namespace
+}  // namespace space_cc
+
+absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size) {
+  PlanList plans = space_cc::Enumeration(space, size, kMostPlans).All();
+  if (plans.size() > kMostPlans) return space_cc::TooMany(kMostPlans);
+  if (plans.empty()) return space_cc::NoDegrees(space, size);
+  plans.ShrinkToFit();
+  return plans;
+}
+
+absl::StatusOr<Listing> ListPlans(const Space& space, const SpaceSize& size, size_t most) {
+  constexpr size_t kFew = 2;  // of details: a list of all may be short enough
+  std::vector<space_cc::Detail> held = space_cc::Details(space);
+  const bool many = space_cc::ProductOf(held) > kFew;
+  Listing listing;
+  const auto list = [&](std::span<const space_cc::Detail> details) {
+    listing = {};  // two of them take too much room
+    for (const space_cc::Detail& detail : details) listing.held.push_back(detail.axis);
+    listing.plans = space_cc::Enumeration(space, size, most).AllBut(listing.held);
+  };
+  list(many ? held : std::span<const space_cc::Detail>());
+  if (listing.plans.empty()) return space_cc::NoDegrees(space, size);
+  if (many && listing.plans.size() <= most) {
+    space_cc::LetGo(listing.plans.size(), most, held);
+    if (held.size() < listing.held.size()) list(held);
+  } else if (!many && !held.empty() && listing.plans.size() > most) {
+    list(held);
+  }
+  if (listing.plans.size() > most) return space_cc::TooMany(most);
+  listing.plans.ShrinkToFit();
+  return listing;
+}
+
+std::vector<transforms::ParallelPlan> VariantsOf(const Space& space, const SpaceSize& size,
+                                                 std::span<const transforms::AxisInfo* const> held,
+                                                 const transforms::ParallelPlan& plan,
+                                                 size_t most) {
+  const PlanList all = space_cc::Enumeration(space, size, most).Variants(held, plan);
+  std::vector<transforms::ParallelPlan> variants;
+  for (const transforms::ParallelPlan& variant : all) {
+    if (!(variant == plan)) variants.push_back(variant);
+  }
+  return variants;
 }
 
 }  // namespace orrery::search

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -59,6 +60,29 @@ using transforms::SpaceSize;
 /// to all devices, or to a half, a third or a quarter. InvalidArgument where that leaves
 /// nothing, and where there are more than 10 million plans.
 absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size);
+
+/// So many plans are listed at most: about a gigabyte, with what a search knows of each.
+inline constexpr size_t kMostPlans = 10'000'000;
+
+/// Plans of a space that may have too many to list.
+struct Listing {
+  PlanList plans;
+  /// Axes (AxisInfo::detail) of which plans have the first value alone: each stands for those that
+  /// differ in these. None: all plans are listed.
+  std::vector<const transforms::AxisInfo*> held = {};
+};
+
+/// Enumerate where there are at most so many plans; where there may be more, with as many details
+/// held as it takes, the last ones first. InvalidArgument where even then there are more.
+absl::StatusOr<Listing> ListPlans(const Space& space, const SpaceSize& size,
+                                  size_t most = kMostPlans);
+
+/// The plans of the space that `plan`, one of a listing, stands for, but for itself: at most so
+/// many of them, in their order.
+std::vector<transforms::ParallelPlan> VariantsOf(const Space& space, const SpaceSize& size,
+                                                 std::span<const transforms::AxisInfo* const> held,
+                                                 const transforms::ParallelPlan& plan,
+                                                 size_t most = 1'000);
 
 /// Whether there may be something to try in place of a plan that does not fit: else Relief says
 /// nothing of any.

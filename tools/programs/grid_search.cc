@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "cost_models/collectives/steps.h"
 #include "ir/model_facts.h"
 #include "search/memory_fit.h"
@@ -60,6 +61,7 @@ struct Question {
 struct Asked {
   std::optional<search::Settings> settings;
   SearchJob job;
+  std::vector<const transforms::AxisInfo*> held;  // as in search::Listing
 };
 
 // What files are made of, and who is the best of each question.
@@ -217,17 +219,40 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
       .experts = ir::CommonExperts(setting.step),
       .devices_a_node = cost_models::DevicesANode(setting.cluster.topology)};
   SearchJob& job = asked.job;
-  ORRERY_ASSIGN_OR_RETURN(job.plans, search::Enumerate(space, size));
+  job.top = flags.no_prune ? 0 : std::max<int64_t>(1, flags.top);
+  if (PlaysSome(flags.job, job.top, team)) {
+    ORRERY_ASSIGN_OR_RETURN(search::Listing listing, search::ListPlans(space, size));
+    job.plans = std::move(listing.plans);
+    asked.held = std::move(listing.held);
+  } else {
+    ORRERY_ASSIGN_OR_RETURN(job.plans, search::Enumerate(space, size));
+  }
+  if (!asked.held.empty()) {
+    job.variants = [&space, size, held = asked.held](const search::ParallelPlan& plan) {
+      return search::VariantsOf(space, size, held, plan);
+    };
+  }
   ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, job.plans)));
   job.setting_of = asked.settings->AsFunction();
   if (search::MayRelieve(space)) {
     job.relief = [&space](const auto& plan) { return search::Relief(space, plan); };
   }
-  job.top = flags.no_prune ? 0 : std::max<int64_t>(1, flags.top);
   job.team = team;
   if (!NeedsQuestion(flags.job, team)) return absl::OkStatus();
   ORRERY_ASSIGN_OR_RETURN(job.question, QuestionOf(flags.given, *asked.settings, job.plans.size()));
   return absl::OkStatus();
+}
+
+// Says which plans are not listed.
+void NoteHeld(const Asked& asked) {
+  if (asked.held.empty()) return;
+  std::vector<std::string> flags;
+  for (const transforms::AxisInfo* axis : asked.held) {
+    flags.push_back(absl::StrCat("--", axis->flag));
+  }
+  std::cerr << "note: too many plans to list: those that differ in " << absl::StrJoin(flags, ", ")
+            << " alone have one to stand for them, the first; of the best they are tried at the "
+               "end\n";
 }
 
 // All that is asked for: each model on each cluster with each batch size.
@@ -283,6 +308,7 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
     Asked asked;
     ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
     PrintWarnings(asked.settings->front().notes.warnings);
+    NoteHeld(asked);
     ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
     if (outcome.stopped || CaughtSignal() != 0) {
       return TellStopped(flags, *asked.settings, outcome, /*is_one=*/false);
@@ -313,6 +339,7 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_RETURN_IF_ERROR(Ask(flags, questions.front(), space, team.get(), asked));
   if (team == nullptr || team->rank() == 0) {
     PrintWarnings(asked.settings->front().notes.warnings);
+    NoteHeld(asked);
   }
   ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
   if (!outcome.is_told) return absl::OkStatus();

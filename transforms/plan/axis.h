@@ -177,6 +177,10 @@ struct AxisInfo {
   /// What stands there; null: what `print` makes of it.
   AxisCell (*cell)(const ParallelPlan& plan) = nullptr;
 
+  /// Whether it says only how a plan is carried out, so that no bound of time or memory reads it
+  /// (search/bounds): of a space that is too large to list, one value stands for all.
+  bool detail = false;
+
   /// Whether plans of other values are of another training step, before it is sharded: a search
   /// over them makes a step for each.
   bool remakes_step = false;

@@ -37,6 +37,7 @@ extern const AxisInfo kBlockingAxis = {
     .print = PrintSwitch<&ParallelPlan::blocking>,
     .copy = CopyField<&ParallelPlan::blocking>,
     .cell = SwitchCell<&ParallelPlan::blocking>,
+    .detail = true,
 };
 
 extern const AxisInfo kBucketSizeAxis = {
@@ -54,6 +55,7 @@ extern const AxisInfo kBucketSizeAxis = {
     .parse = ParseField<&ParallelPlan::bucket_size, communication_cc::ParseSize>,
     .print = communication_cc::PrintSize,
     .copy = CopyField<&ParallelPlan::bucket_size>,
+    .detail = true,
 };
 
 extern const AxisInfo kAlgorithmAxis = {
@@ -72,6 +74,7 @@ extern const AxisInfo kAlgorithmAxis = {
     .parse = ParseField<&ParallelPlan::algorithm, CollectiveChoice::Parse>,
     .print = [](const ParallelPlan& plan) { return plan.algorithm.ToString(); },
     .copy = CopyField<&ParallelPlan::algorithm>,
+    .detail = true,
 };
 
 }  // namespace orrery::transforms

@@ -62,6 +62,7 @@ extern const AxisInfo kOffloadPrefetchAxis = {
     .print = PrintNumber<&ParallelPlan::offload_prefetch>,
     .copy = CopyField<&ParallelPlan::offload_prefetch>,
     .cell = NumberCell<&ParallelPlan::offload_prefetch>,
+    .detail = true,
 };
 
 }  // namespace orrery::transforms

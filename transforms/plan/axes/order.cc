@@ -34,6 +34,7 @@ extern const AxisInfo kOrderAxis = {
     .print = [](const ParallelPlan& plan) { return plan.order.ToString(); },
     .copy = CopyField<&ParallelPlan::order>,
     .choices = order_cc::Choices,
+    .detail = true,
 };
 
 }  // namespace orrery::transforms

@@ -86,6 +86,7 @@ extern const AxisInfo kShardingAxis = {
                  plan.sharding == ShardingMethod::kMegatron;
         },
     .needs = "megatron beside sequence-parallel; by itself it is found where it pays",
+    .detail = true,
 };
 
 extern const AxisInfo kSequenceParallelAxis = {
@@ -107,6 +108,7 @@ extern const AxisInfo kSequenceParallelAxis = {
     .copy = CopyField<&ParallelPlan::sequence_parallel>,
     .applies = [](const ParallelPlan& plan) { return plan.hp > 1; },
     .needs = "a horizontal degree (hp) of at least 2",
+    .detail = true,
 };
 
 extern const AxisInfo kContextAttentionAxis = {
@@ -124,6 +126,7 @@ extern const AxisInfo kContextAttentionAxis = {
     .copy = CopyField<&ParallelPlan::context_attention>,
     .applies = [](const ParallelPlan& plan) { return plan.cp > 1; },
     .needs = "a context-parallel degree (cp) of at least 2",
+    .detail = true,
 };
 
 extern const AxisInfo kPinsAxis = {
@@ -146,6 +149,7 @@ extern const AxisInfo kPinsAxis = {
     .print = sharding_cc::PrintPins,
     .copy = CopyField<&ParallelPlan::pins>,
     .check = sharding_cc::CheckPins,
+    .detail = true,
 };
 
 }  // namespace orrery::transforms

@@ -79,6 +79,7 @@ extern const AxisInfo kStagesByAxis = {
           return plan.split_at.empty() && plan.layers_per_stage.empty();
         },
     .needs = "one word on where stages begin: split-at and layers-per-stage are others",
+    .detail = true,
 };
 
 extern const AxisInfo kSplitAtAxis = {

@@ -142,6 +142,7 @@ extern const AxisInfo kPrefetchAxis = {
     .print = PrintNumber<&ParallelPlan::prefetch>,
     .copy = CopyField<&ParallelPlan::prefetch>,
     .cell = NumberCell<&ParallelPlan::prefetch>,
+    .detail = true,
 };
 
 }  // namespace orrery::transforms
