@@ -77,22 +77,20 @@ class Search {
   absl::StatusOr<SearchRows> Run(SearchRows::Maker make) {
     const bool walks =
         !options_.next && (options_.budget.is_limited() || options_.method != Method::kExhaustive);
-    if (prunes()) candidates_.FindBounds(threads_, options_.method != Method::kExhaustive);
+    const bool asks_likely = walks && options_.method != Method::kExhaustive;
+    if (prunes()) candidates_.FindBounds(threads_, asks_likely);
     state_.assign(candidates_.size(), State::kOpen);
     end_ = candidates_.size();
     TakeKnown();
     if (walks) {
       WalkThrough();
     } else {
-      if (options_.next) {
-        SetEndTime();
-        until_ = end_time_;
-      } else {
-        order_ = candidates_.Promising();
-      }
+      if (!options_.next) order_ = candidates_.Promising();
+      SetEndTime();  // without `next` there is none
+      until_ = end_time_;
       const size_t useful = std::min(threads_, candidates_.size());
       RunOnThreads([&] { Work(); }, useful > 0 ? useful - 1 : 0);
-      if (options_.next && options_.budget.is_limited()) PassOthers();
+      if (options_.budget.is_limited()) PassOthers();
     }
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (is_begun(i) && candidates_.IsBeaten(i, incumbents_)) Prune(i);
@@ -291,6 +289,7 @@ class Search {
     if (CannotFit(setting_of_(plan), plan)) return results;
     for (size_t one = 1; one < plans.size(); ++one) {
       const ParallelPlan& other = plans[one];
+      if (other == plan) continue;
       const bool recomputes = other.recompute != plan.recompute;
       if (recomputes && !recomputations_.Has(setting_of_(other), other)) continue;
       ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), ResultOf(other, i, one));

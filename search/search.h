@@ -46,8 +46,8 @@ struct SearchOptions {
   /// a time. Else all are done, in their order.
   std::function<std::optional<size_t>()> next = {};
   /// Which are played first, and how many at most: what is not reached is a row that says so
-  /// (Result::left). With `next` only the time counts, which may end that, too. A time is counted
-  /// from `begun`, but a quarter of it, and the first plays, are there in any case; what is played
+  /// (Result::left). With `next` only the time counts. A time is counted from `begun`, but a
+  /// quarter of it is there in any case, and so are the first plays without `next`; what is played
   /// when it ends is not reached.
   Method method = Method::kExhaustive;
   SearchBudget budget = {};

@@ -199,7 +199,6 @@ void StorePreset(const Preset& preset, const po::options_description& options, b
   po::store(po::command_line_parser(words).options(options).run(), values);
 }
 
-// What the command line says of files to write, beside all other texts that it has.
 // A journal is written, too, and may not be there yet.
 absl::Status CheckJournal(std::span<const FlagText> outputs, std::span<const FlagText> others) {
   const auto journal = std::ranges::find(others, "resume", &FlagText::flag);
@@ -213,6 +212,7 @@ absl::Status CheckJournal(std::span<const FlagText> outputs, std::span<const Fla
   return absl::OkStatus();
 }
 
+// What the command line says of files to write, beside all other texts that it has.
 absl::Status CheckFileFlags(const po::variables_map& values) {
   constexpr absl::string_view kWrites[] = {"csv",       "json",     "page", "plot",
                                            "residuals", "roofline", "trace"};
@@ -264,9 +264,9 @@ absl::StatusOr<std::vector<std::string>> FurtherWords(const ProgramSpec& spec,
   ORRERY_ASSIGN_OR_RETURN(const std::vector<FlagText> further, spec.further(given));
   for (const FlagText& flag : further) {
     const po::option_description* const option = all.find_nothrow(flag.flag, /*approx=*/false);
-    const bool is_switch = option != nullptr && option->semantic()->max_tokens() == 0;
-    if (!is_switch && flag.text.empty()) continue;  // as if it were not given
-    words.push_back(absl::StrCat("--", flag.flag, is_switch ? "" : "=", flag.text));
+    const bool wants_text = option == nullptr || option->semantic()->min_tokens() > 0;
+    if (flag.text.empty() && wants_text) continue;  // as if it were not given
+    words.push_back(absl::StrCat("--", flag.flag, flag.text.empty() ? "" : "=", flag.text));
   }
   return words;
 }

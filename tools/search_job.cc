@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "search/journal/journal.h"
 #include "search/journal/merge.h"
 #include "support/status.h"
@@ -53,6 +54,12 @@ struct Way {
   search::SearchBudget budget = {};
 };
 
+// Whether it says what bounds do not.
+bool SaysMoreThanBounds(const Result& result) {
+  return result.ran ||
+         (result.infeasible.has_value() && result.infeasible->reason != InfeasibleReason::kMemory);
+}
+
 bool IsAlone(const JobFlags& flags, const Team* team) {
   return team == nullptr && flags.part.empty() && flags.merge.empty() && flags.resume.empty();
 }
@@ -61,7 +68,8 @@ bool IsAlone(const JobFlags& flags, const Team* team) {
 bool IsTooMuch(const JobFlags& flags, const SearchJob& job) {
   constexpr size_t kMany = 100'000;
   const bool all = job.top == 0 || flags.method == "exhaustive" || !flags.budget.empty();
-  return job.plans.size() > kMany && IsAlone(flags, job.team) && !all;
+  const bool many = job.plans.size() > kMany || !job.held.empty();
+  return many && IsAlone(flags, job.team) && !all;
 }
 
 // Who has little time, and says no more, wants what is near the best soon.
@@ -98,6 +106,7 @@ class LocalSearch {
     if (job_.team != nullptr) ORRERY_RETURN_IF_ERROR(Serve(signals.stop()));
     ORRERY_ASSIGN_OR_RETURN(Way way, WayOf(flags_));
     if (IsTooMuch(flags_, job_)) way = Limited(way);
+    if (!job_.held.empty()) NoteHeld();
     search::SearchOptions options = {
         .threads = Threads(flags_),
         .relief = job_.relief,
@@ -110,20 +119,21 @@ class LocalSearch {
         .budget = way.budget,
         .begun = job_.begun,
         .seed = static_cast<uint32_t>(flags_.seed),
-        .stand_for_others = job_.variants != nullptr,
+        .stand_for_others = !job_.held.empty(),
         .neighbours = [&](size_t i) { return job_.plans.Neighbours(i); },
         .family = [&](size_t i) { return job_.plans.FamilyOf(i); },
         .changes = [&](size_t i) { return job_.plans.ChangesOf(i); }};
-    if (job_.variants != nullptr) options.budget = MostOf(way.budget);
+    if (!job_.held.empty()) options.budget = MostOf(way.budget);
     ORRERY_ASSIGN_OR_RETURN(search::SearchRows results,
                             search::SearchThrough(job_.setting_of, plans_, options));
     size_t candidates = plans_.size();
-    if (job_.variants != nullptr && !signals.stop()) {
+    if (!job_.held.empty() && !signals.stop()) {
       options.budget = way.budget;
+      const int64_t left = way.budget.candidates - Spent(results);
       std::vector<search::ParallelPlan> variants = VariantsOfBest(results);
       candidates += variants.size();
       results = {};
-      ORRERY_ASSIGN_OR_RETURN(results, SearchVariants(std::move(variants), options));
+      ORRERY_ASSIGN_OR_RETURN(results, SearchVariants(std::move(variants), options, left));
     }
     const bool stopped = signals.stop();
     const size_t missing = candidates - known_.size() - found_;
@@ -151,6 +161,16 @@ class LocalSearch {
     return absl::OkStatus();
   }
 
+  void NoteHeld() const {
+    const auto append = [](std::string* text, const transforms::AxisInfo* axis) {
+      absl::StrAppend(text, "--", axis->flag);
+    };
+    std::cerr << "note: too many plans to list: those that differ in "
+              << absl::StrJoin(job_.held, ", ", append)
+              << " alone have one to stand for them, the first; of the best they are tried at the "
+                 "end\n";
+  }
+
   // What is left of it is for the variants of the best.
   static search::SearchBudget MostOf(search::SearchBudget budget) {
     constexpr double kMost = 2.0 / 3;
@@ -161,12 +181,23 @@ class LocalSearch {
     return budget;
   }
 
-  // Where none fits: those that need least memory.
-  static std::vector<const Result*> Smallest(const search::SearchRows& results) {
-    std::vector<const Result*> smallest;
-    for (const Result& result : results.played()) {
-      if (result.ran) smallest.push_back(&result);
+  // The results of the first round of candidates that ran, without what was tried in their place.
+  std::vector<const Result*> Ran(const search::SearchRows& results) const {
+    std::vector<const Result*> ran;
+    for (size_t i = 0; i < std::min(plans_.size(), results.size()); ++i) {
+      const Result* const result = results.Played(i);
+      if (result != nullptr && result->ran) ran.push_back(result);
     }
+    return ran;
+  }
+
+  // How many were played that count: of what is beaten by others it depends on threads whether it
+  // was.
+  int64_t Spent(const search::SearchRows& results) const { return std::ssize(Ran(results)); }
+
+  // Where none fits: those that need least memory.
+  std::vector<const Result*> Smallest(const search::SearchRows& results) const {
+    std::vector<const Result*> smallest = Ran(results);
     std::ranges::stable_sort(smallest, {}, &Result::peak_memory);
     return smallest;
   }
@@ -185,7 +216,7 @@ class LocalSearch {
 
   // All rows again, behind those of the first round the variants.
   absl::StatusOr<search::SearchRows> SearchVariants(std::vector<search::ParallelPlan> variants,
-                                                    search::SearchOptions options) {
+                                                    search::SearchOptions options, int64_t left) {
     const size_t first = plans_.size(), all = first + variants.size();
     const auto further =
         std::make_shared<const std::vector<search::ParallelPlan>>(std::move(variants));
@@ -195,8 +226,8 @@ class LocalSearch {
     });
     known_ = std::exchange(played_, {});
     found_ = 0;
+    counted_ = first;
     size_t at = first;
-    int64_t left = options.budget.candidates - std::ssize(known_);
     const bool counts = options.budget.candidates > 0;
     options.next = [&]() -> std::optional<size_t> {
       if (at == all || (counts && left-- <= 0)) return std::nullopt;
@@ -236,9 +267,11 @@ class LocalSearch {
 
   void Finished(size_t i, const std::vector<Result>& results) {
     ++found_;
-    if (job_.variants != nullptr && !results.empty()) played_[i] = results;
+    if (!job_.held.empty() && std::ranges::any_of(results, search_job_cc::SaysMoreThanBounds)) {
+      played_[i] = results;
+    }
     if (journal_.has_value()) Note(search::RecordText({Place(i), results}, plans_[i]));
-    progress_.Done(results);
+    if (i >= counted_) progress_.Done(results);
   }
 
   // Others of the team find what is not known.
@@ -269,6 +302,7 @@ class LocalSearch {
   KnownResults known_;                // by their places in the part
   KnownResults played_;               // where plans stand for others: of the first round
   size_t found_ = 0;
+  size_t counted_ = 0;  // candidates before it are, as progress
   std::optional<search::Journal> journal_;
   absl::Status failed_;
   SearchProgress progress_;

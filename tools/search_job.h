@@ -37,8 +37,9 @@ absl::Status CheckJob(const JobFlags& flags);
 struct SearchJob {
   search::SettingOf setting_of;
   search::PlanList plans;
-  /// Where given, plans stand for others, which are not listed: those that one stands for. Of the
-  /// best they are played, too, behind all others.
+  /// Axes as search::Listing has them. Where there are any, plans stand for others, their variants,
+  /// which are not listed; those of the best are played, too, behind all others.
+  std::vector<const transforms::AxisInfo*> held = {};
   std::function<std::vector<search::ParallelPlan>(const search::ParallelPlan&)> variants = {};
   search::ReliefOf relief;
   search::Question question;  // empty where nobody needs it (NeedsQuestion)

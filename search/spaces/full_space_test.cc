@@ -97,7 +97,7 @@ TEST(Enumerate, ShardsInOneNodeOfSeveral) {
 TEST(ListPlans, WithVariantsIsAll) {
   const SpaceSize size = {.devices = 8, .batch_size = 16, .sequence = 2048, .devices_a_node = 4};
   Space space = SpaceOf({{"bucket-size", "none,25MiB,1MiB"},
-                         {"sequence-parallel", "0,1"},
+                         {"blocking", "0,1"},
                          {"prefetch", "1,2"},
                          {"offload", "none"},
                          {"schedule", "1f1b,gpipe"}});

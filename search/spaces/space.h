@@ -73,7 +73,8 @@ struct Listing {
 };
 
 /// Enumerate where there are at most so many plans; where there may be more, with as many details
-/// held as it takes, the last ones first. InvalidArgument where even then there are more.
+/// held as it takes, the last ones and long lists first. InvalidArgument where even then there are
+/// more.
 absl::StatusOr<Listing> ListPlans(const Space& space, const SpaceSize& size,
                                   size_t most = kMostPlans);
 

@@ -98,4 +98,19 @@ std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t mo
   return text;
 }
 
+std::string GapText(const SearchRows& rows) {
+  const std::vector<const Result*> ranked = Ranked(rows);
+  if (!rows.least_left().has_value() || ranked.empty()) return "";
+  const Duration best = ranked.front()->step_time, least = *rows.least_left();
+  if (least == Duration(0)) return "\nnot sure: of what is left no bound of time is known\n";
+  if (least >= best) {
+    return absl::StrCat("\nsure: nothing that is left takes less than ", ToString(least),
+                        " a step: none is faster than the best\n");
+  }
+  return absl::StrFormat(
+      "\nnot sure: what is left takes %s a step at least, so the best may be %.1f%% slower than "
+      "the fastest of all\n",
+      ToString(least), 100 * (best.seconds() / least.seconds() - 1));
+}
+
 }  // namespace orrery::search

@@ -20,6 +20,10 @@ std::string TradesText(const SearchRows& rows, int64_t top);
 /// times devices: it makes no front larger.) Empty where it is one plan.
 std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t most);
 
+/// How sure the best is of a search that did not play all that it might have, by the bounds of what
+/// is left; empty where nothing is, or nothing fits.
+std::string GapText(const SearchRows& rows);
+
 }  // namespace orrery::search
 
 #endif  // ORRERY_SEARCH_VIEWS_FRONT_H_

@@ -106,7 +106,7 @@ TEST(Parts, PutTogetherAreTheWhole) {
       files += absl::StrCat(" p", i);
     }
     EXPECT_EQ(Tell("--merge" + files), Alone()) << count;
-    EXPECT_EQ(Tell(kQuestion + "--threads 2 --merge" + files), Alone()) << count;
+    EXPECT_EQ(Tell(absl::StrCat(kQuestion, "--threads 2 --merge", files)), Alone()) << count;
   }
 }
 
@@ -151,6 +151,12 @@ TEST(Parts, OfAMergeAreAllOfOneSearch) {
   EXPECT_THAT(error(kQuestion + "--resume new --csv ./new"),
               HasSubstr("--csv ./new: is the file that --resume writes; wanted another one"));
   EXPECT_THAT(error("--resume new"), HasSubstr("--resume: there is no journal of a search yet"));
+  // A switch that was given without a text is one when the journal says it.
+  const Finished blocking = Execute("grid_search " + kQuestion + "--blocking --resume b --csv b1");
+  EXPECT_EQ(blocking.code, 0) << blocking.err;
+  EXPECT_EQ(Execute("grid_search --resume b --csv b2").out, blocking.out);
+  EXPECT_EQ(Contents("b2"), Contents("b1"));
+  EXPECT_THAT(Contents("b1"), HasSubstr(",1,"));
   // What is in a file counts, not its name.
   Write("stack.json", R"({"like": "megatron"})");
   const std::string stack = kQuestion + "--stack stack.json --resume s ";

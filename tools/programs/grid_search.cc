@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "cost_models/collectives/steps.h"
 #include "ir/model_facts.h"
 #include "search/memory_fit.h"
@@ -61,7 +60,6 @@ struct Question {
 struct Asked {
   std::optional<search::Settings> settings;
   SearchJob job;
-  std::vector<const transforms::AxisInfo*> held;  // as in search::Listing
 };
 
 // What files are made of, and who is the best of each question.
@@ -106,27 +104,6 @@ void TellBest(const search::Settings& settings, const search::Result& best,
             << title << ": " << transforms::ToString(best.plan, settings.front().base) << "\n";
 }
 
-// How sure the best of a search is that did not play all that it might have: by the bounds of what
-// is left.
-void TellGap(const search::SearchRows& rows) {
-  const std::vector<const search::Result*> ranked = search::Ranked(rows);
-  if (!rows.least_left().has_value() || ranked.empty()) return;
-  const Duration best = ranked.front()->step_time, least = *rows.least_left();
-  if (least == Duration(0)) {
-    std::cout << "\nnot sure: of what is left no bound of time is known\n";
-    return;
-  }
-  if (least >= best) {
-    std::cout << "\nsure: nothing that is left takes less than " << ToString(least)
-              << " a step: none is faster than the best\n";
-    return;
-  }
-  std::cout << absl::StrFormat(
-      "\nnot sure: what is left takes %s a step at least, so the best may be %.1f%% slower than "
-      "the fastest of all\n",
-      ToString(least), 100 * (best.seconds() / least.seconds() - 1));
-}
-
 void AddToFiles(const Flags& flags, const search::Setting& setting, const search::SearchRows& rows,
                 Told& told) {
   if (!flags.csv.empty()) {
@@ -163,7 +140,7 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
             : "no candidate is feasible");
   }
   std::cout << search::TradesText(rows, flags.top) << search::FrontText(setting, rows, flags.top);
-  TellGap(rows);
+  std::cout << search::GapText(rows);
   TellBest(settings, *ranked.front(), outcome.is_part ? "best of the part" : "best");
   told.best.push_back({absl::StrCat(setting.model_name, ", batch ", setting.batch_size, ", on ",
                                     setting.cluster.name),
@@ -223,15 +200,13 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
   if (PlaysSome(flags.job, job.top, team)) {
     ORRERY_ASSIGN_OR_RETURN(search::Listing listing, search::ListPlans(space, size));
     job.plans = std::move(listing.plans);
-    asked.held = std::move(listing.held);
+    job.held = std::move(listing.held);
   } else {
     ORRERY_ASSIGN_OR_RETURN(job.plans, search::Enumerate(space, size));
   }
-  if (!asked.held.empty()) {
-    job.variants = [&space, size, held = asked.held](const search::ParallelPlan& plan) {
-      return search::VariantsOf(space, size, held, plan);
-    };
-  }
+  job.variants = [&space, size, held = job.held](const search::ParallelPlan& plan) {
+    return search::VariantsOf(space, size, held, plan);
+  };
   ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, job.plans)));
   job.setting_of = asked.settings->AsFunction();
   if (search::MayRelieve(space)) {
@@ -241,18 +216,6 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
   if (!NeedsQuestion(flags.job, team)) return absl::OkStatus();
   ORRERY_ASSIGN_OR_RETURN(job.question, QuestionOf(flags.given, *asked.settings, job.plans.size()));
   return absl::OkStatus();
-}
-
-// Says which plans are not listed.
-void NoteHeld(const Asked& asked) {
-  if (asked.held.empty()) return;
-  std::vector<std::string> flags;
-  for (const transforms::AxisInfo* axis : asked.held) {
-    flags.push_back(absl::StrCat("--", axis->flag));
-  }
-  std::cerr << "note: too many plans to list: those that differ in " << absl::StrJoin(flags, ", ")
-            << " alone have one to stand for them, the first; of the best they are tried at the "
-               "end\n";
 }
 
 // All that is asked for: each model on each cluster with each batch size.
@@ -308,7 +271,6 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
     Asked asked;
     ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
     PrintWarnings(asked.settings->front().notes.warnings);
-    NoteHeld(asked);
     ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
     if (outcome.stopped || CaughtSignal() != 0) {
       return TellStopped(flags, *asked.settings, outcome, /*is_one=*/false);
@@ -339,7 +301,6 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_RETURN_IF_ERROR(Ask(flags, questions.front(), space, team.get(), asked));
   if (team == nullptr || team->rank() == 0) {
     PrintWarnings(asked.settings->front().notes.warnings);
-    NoteHeld(asked);
   }
   ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
   if (!outcome.is_told) return absl::OkStatus();

@@ -178,7 +178,8 @@ struct AxisInfo {
   AxisCell (*cell)(const ParallelPlan& plan) = nullptr;
 
   /// Whether it says only how a plan is carried out, so that no bound of time or memory reads it
-  /// (search/bounds): of a space that is too large to list, one value stands for all.
+  /// (search/bounds), nor what says whether another axis means something or contradicts the plan:
+  /// of a space that is too large to list, one value stands for all.
   bool detail = false;
 
   /// Whether plans of other values are of another training step, before it is sharded: a search

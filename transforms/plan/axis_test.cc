@@ -269,6 +269,29 @@ TEST(Settled, IsAPlanThatMakesSense) {
   EXPECT_GT(settled, 100);
 }
 
+// What is found out for one value of a detail, an axis that says only how a plan is carried out,
+// holds for all: no other axis reads it.
+TEST(Axes, ReadNoDetailsOfEachOther) {
+  int details = 0;
+  for (const AxisInfo* axis : AllAxes()) details += axis->detail ? 1 : 0;
+  EXPECT_GT(details, 5);
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    const ParallelPlan plan = RandomPlan(seed);
+    for (const AxisInfo* detail : AllAxes()) {
+      if (!detail->detail) continue;
+      for (const absl::string_view text : detail->examples) {
+        ParallelPlan other = plan;
+        ASSERT_TRUE(detail->parse(text, other).ok()) << detail->flag << " " << text;
+        for (const AxisInfo* axis : AllAxes()) {
+          if (axis == detail) continue;
+          EXPECT_EQ(CheckAxis(*axis, other).ok(), CheckAxis(*axis, plan).ok())
+              << detail->flag << " " << text << ", " << axis->flag << ": " << ToString(plan);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace axis_test_cc
 }  // namespace orrery::transforms

@@ -86,7 +86,6 @@ extern const AxisInfo kShardingAxis = {
                  plan.sharding == ShardingMethod::kMegatron;
         },
     .needs = "megatron beside sequence-parallel; by itself it is found where it pays",
-    .detail = true,
 };
 
 extern const AxisInfo kSequenceParallelAxis = {
@@ -108,7 +107,6 @@ extern const AxisInfo kSequenceParallelAxis = {
     .copy = CopyField<&ParallelPlan::sequence_parallel>,
     .applies = [](const ParallelPlan& plan) { return plan.hp > 1; },
     .needs = "a horizontal degree (hp) of at least 2",
-    .detail = true,
 };
 
 extern const AxisInfo kContextAttentionAxis = {
