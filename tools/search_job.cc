@@ -227,6 +227,7 @@ class LocalSearch {
     known_ = std::exchange(played_, {});
     found_ = 0;
     counted_ = first;
+    progress_.More(all - first);
     size_t at = first;
     const bool counts = options.budget.candidates > 0;
     options.next = [&]() -> std::optional<size_t> {

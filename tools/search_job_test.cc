@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "search/settings/setting_test_util.h"
 #include "search/spaces/space_test_util.h"
 #include "transforms/plan/plan_text.h"
@@ -122,6 +123,16 @@ TEST_F(HeldSpace, CountsWhatIsTooLargeAsNothing) {
     variants += result != nullptr && result->ran ? 1 : 0;
   }
   EXPECT_GT(variants, 3);
+}
+
+// Of the second round variants alone count.
+TEST_F(HeldSpace, ShowsHowFarItIs) {
+  testing::internal::CaptureStderr();
+  const JobOutcome outcome =
+      RunJob({.threads = 2, .progress = true, .budget = "1000"}, job_).value();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr(absl::StrCat("\r", outcome.candidates, " of ", outcome.candidates,
+                                              " candidates")));
 }
 
 // Where none fits, of those that need least: a byte less than that there is.

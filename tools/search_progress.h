@@ -43,6 +43,8 @@ class SearchProgress {
 
   /// So many were known before the search began, and what they say.
   void Known(const std::vector<search::Result>& results);
+  /// There are so many candidates more.
+  void More(size_t candidates) { state_.total += candidates; }
   /// A candidate is done.
   void Done(const std::vector<search::Result>& results);
 

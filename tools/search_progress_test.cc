@@ -52,6 +52,17 @@ TEST(SearchProgress, SaysNothingUnlessWanted) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
+TEST(SearchProgress, CountsWhatComesToIt) {
+  testing::internal::CaptureStderr();
+  SearchProgress progress(1, true, /*ends_before=*/true);
+  progress.Done({});
+  progress.More(1);
+  progress.Done({});
+  const std::string lines = testing::internal::GetCapturedStderr();
+  EXPECT_NE(lines.find("\r1 of 1 candidates"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("\r2 of 2 candidates"), std::string::npos) << lines;
+}
+
 TEST(SearchProgress, EndsItsLine) {
   testing::internal::CaptureStderr();
   SearchProgress progress(2, true);

@@ -304,23 +304,25 @@ absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size) {
 }
 
 absl::StatusOr<Listing> ListPlans(const Space& space, const SpaceSize& size, size_t most) {
-  constexpr size_t kFew = 2;  // of details: a list of all may be short enough
-  std::vector<space_cc::Detail> held = space_cc::Details(space);
-  const bool many = space_cc::ProductOf(held) > kFew;
+  using space_cc::Detail;
+  constexpr size_t kFew = 2;  // of plans for one: a list of all may be short enough
+  const std::vector<Detail> details = space_cc::Details(space);
   Listing listing;
-  const auto list = [&](std::span<const space_cc::Detail> details) {
+  const auto list = [&](std::span<const Detail> held) {
     listing = {};  // two of them take too much room
-    for (const space_cc::Detail& detail : details) listing.held.push_back(detail.axis);
+    for (const Detail& detail : held) listing.held.push_back(detail.axis);
     listing.plans = space_cc::Enumeration(space, size, most).AllBut(listing.held);
   };
-  list(many ? held : std::span<const space_cc::Detail>());
+  std::vector<Detail> held = details;
+  if (space_cc::ProductOf(details) <= kFew) held.clear();
+  list(held);
   if (listing.plans.empty()) return space_cc::NoDegrees(space, size);
-  if (many && listing.plans.size() <= most) {
+  if (listing.plans.size() <= most) {
     space_cc::LetGo(listing.plans.size(), most, held);
     if (held.size() < listing.held.size()) list(held);
-  } else if (!many && !held.empty() && listing.plans.size() > most) {
-    list(held);
   }
+  // Numbers of values are guesses where an axis chooses them.
+  if (listing.plans.size() > most && held.size() < details.size()) list(details);
   if (listing.plans.size() > most) return space_cc::TooMany(most);
   listing.plans.ShrinkToFit();
   return listing;

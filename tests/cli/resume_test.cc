@@ -182,6 +182,20 @@ TEST(Resume, PassesOverDamagedLines) {
   EXPECT_EQ(Contents("o.csv"), Alone().csv);
 }
 
+// A disk that is full: files of more than 4 KiB cannot be written.
+TEST(Resume, SaysWhatCannotBeKept) {
+  Clear();
+  const pid_t search = Begin(absl::StrCat("sh -c \"trap '' XFSZ; ulimit -f 8; exec ", kProgram,
+                                          kQuestion, "--threads 1 --resume j\""));
+  EXPECT_NE(End(search), 0);
+  EXPECT_EQ(Contents("begun.out"), Alone().out);
+  EXPECT_THAT(Contents("begun.err"),
+              testing::ContainsRegex("warning: j: .*; the search goes on\n(.*\n)*.*j: "));
+  const std::string warning = "; the search goes on", told = Contents("begun.err");
+  EXPECT_EQ(told.find(warning), told.rfind(warning)) << told;
+  EXPECT_EQ(Tell("--resume j"), Alone());
+}
+
 // Wherever a search is killed, it goes on, and what it had finished is not done again: 20 kills a
 // search.
 TEST(Resume, SurvivesKills) {

@@ -201,12 +201,12 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
     ORRERY_ASSIGN_OR_RETURN(search::Listing listing, search::ListPlans(space, size));
     job.plans = std::move(listing.plans);
     job.held = std::move(listing.held);
+    job.variants = [&space, size, held = job.held](const search::ParallelPlan& plan) {
+      return search::VariantsOf(space, size, held, plan);
+    };
   } else {
     ORRERY_ASSIGN_OR_RETURN(job.plans, search::Enumerate(space, size));
   }
-  job.variants = [&space, size, held = job.held](const search::ParallelPlan& plan) {
-    return search::VariantsOf(space, size, held, plan);
-  };
   ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, job.plans)));
   job.setting_of = asked.settings->AsFunction();
   if (search::MayRelieve(space)) {
