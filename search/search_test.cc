@@ -134,8 +134,28 @@ TEST(RunSearch, PassesOverRecomputationThatLeavesNothing) {
 TEST(RunSearch, HasNoReliefForWeights) {
   Setting setting = MlpSetting();
   setting.lowering.memory_limit = Bytes(1000);
-  const auto relief = [](const ParallelPlan& plan) { return std::vector<ParallelPlan>{plan}; };
+  const auto relief = [](const ParallelPlan& plan) {
+    std::vector<ParallelPlan> tries = {plan};
+    tries[0].microbatches = 2;
+    return tries;
+  };
   EXPECT_EQ(RunSearch(setting, {{}}, {.relief = relief}).value().size(), 1u);
+}
+
+// What a plan has already is not tried in its place.
+TEST(RunSearch, HasNoReliefInThePlanItself) {
+  Setting setting = MlpSetting();
+  const Bytes peak = Play(setting, {}).value().report.peak_memory;
+  setting.lowering.memory_limit = Bytes(peak.count() - 1);
+  const auto relief = [](const ParallelPlan& plan) {
+    std::vector<ParallelPlan> tries = {plan, plan};
+    tries[0].microbatches = 1;
+    tries[1].microbatches = 2;
+    return tries;
+  };
+  const auto results = RunSearch(setting, {{}}, {.relief = relief}).value();
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[1].plan.microbatches, 2);
 }
 
 // What is wrong with the question is told when a candidate meets it, not when all have been played.

@@ -127,6 +127,7 @@ TEST_F(HeldSpace, CountsWhatIsTooLargeAsNothing) {
 
 // Of the second round variants alone count.
 TEST_F(HeldSpace, ShowsHowFarItIs) {
+  job_.top = 1;
   testing::internal::CaptureStderr();
   const JobOutcome outcome =
       RunJob({.threads = 2, .progress = true, .budget = "1000"}, job_).value();

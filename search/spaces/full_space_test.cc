@@ -92,6 +92,25 @@ TEST(Enumerate, ShardsInOneNodeOfSeveral) {
   EXPECT_THAT(groups, ElementsAre(0, 4));
 }
 
+// What is listed first is as plain as what stands where that means nothing: here beside hp 1.
+TEST(FullSpace, IsPlainWhereTheFirstValueIs) {
+  Space space = SpaceOf({{"sequence-parallel", "0,1"}, {"zero", "1,3"}});
+  space.TakeAll();
+  const PlanList plans = Enumerate(space, {.devices = 4, .batch_size = 8}).value();
+  int without = 0, with = 0;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const ParallelPlan plan = plans[i];
+    const bool splits = plan.sequence_parallel == transforms::SequenceParallel::kOn;
+    if (plan.zero == 3 && splits) EXPECT_GE(plans.ChangesOf(i), 2);
+    if (plans.ChangesOf(i) > 0) continue;
+    EXPECT_FALSE(splits);
+    EXPECT_LE(plan.zero, 1);
+    ++(plan.hp > 1 ? with : without);
+  }
+  EXPECT_GT(without, 1);
+  EXPECT_GT(with, 1);
+}
+
 // Plans of a space that is too large to list, and what they stand for, are the plans of the space,
 // however many there may be.
 TEST(ListPlans, WithVariantsIsAll) {
