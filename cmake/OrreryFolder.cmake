@@ -126,11 +126,13 @@ endfunction()
 
 # orrery_add_test_parts(NAME): ctest runs the program in eight processes, each with an eighth of its
 # tests. To start and to end one takes more than most tests where sanitizers look at its memory.
+# Stacks of three calls for each piece of memory, little of what was freed kept, and variables of
+# calls that have returned where the stack has them: a fifth of the time less.
 function(orrery_add_test_parts name)
   foreach(part RANGE 7)
     add_test(NAME ${name}.part${part} COMMAND ${name})
     set_tests_properties(${name}.part${part} PROPERTIES
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=8;GTEST_SHARD_INDEX=${part}")
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=8;GTEST_SHARD_INDEX=${part};ASAN_OPTIONS=malloc_context_size=3:quarantine_size_mb=16:detect_stack_use_after_return=0")
   endforeach()
 endfunction()
 

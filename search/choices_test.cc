@@ -103,7 +103,7 @@ TEST(Choices, OfOneStageAndOneMicrobatchAllSchedulesAreOne) {
 
 // Several microbatches on one rank: a backward in two parts is none.
 TEST(Choices, OfOneRankABackwardIsWhole) {
-  for (uint32_t seed = 0; seed < 12; ++seed) {
+  for (uint32_t seed = 0; seed < CasesToWalk(12u); ++seed) {
     Random random(seed);
     const Setting setting = RandomSetting(random);
     ParallelPlan plan = RandomPlan(random);
@@ -200,7 +200,7 @@ TEST(SizesOf, AreThoseOfTheModel) {
     if (input.role != ir::InputRole::kParameter) continue;
     parameters += ir::ElementCount(setting.step.type(input.value).dims);
   }
-  for (const int64_t zero : {0, 1, 3}) {
+  for (const int64_t zero : CasesToWalk<int64_t>({0, 1, 3})) {
     const ParallelPlan plan = {
         .dp = 2, .hp = 2, .pp = 2, .microbatches = 2, .schedule = "interleaved", .zero = zero};
     const search::Run run = Play(setting, plan).value();

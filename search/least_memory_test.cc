@@ -5,6 +5,7 @@
 #include "cluster/cluster_file.h"
 #include "search/evaluate.h"
 #include "search/settings/setting_test_util.h"
+#include "support/sanitized_test_util.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -31,7 +32,7 @@ TEST(LeastMemory, IsWeightsAndTheirStateAsTheyAreSpread) {
 
 // A bound: what a run needs is never less.
 TEST(LeastMemory, IsNoMoreThanWhatARunNeeds) {
-  for (const char* optimizer : {"sgd", "adam"}) {
+  for (const char* optimizer : CasesToWalk<const char*>({"adam", "sgd"})) {
     Setting setting = MlpSetting("uniform:8@200Gbps", optimizer);
     setting.lowering.memory_limit = Bytes(0);
     int played = 0;

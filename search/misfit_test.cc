@@ -11,6 +11,7 @@
 #include "search/evaluate.h"
 #include "search/memory_fit.h"
 #include "search/settings/setting_test_util.h"
+#include "support/sanitized_test_util.h"
 #include "transforms/plan/plan_test_util.h"
 
 // Runs that do not fit, with figures that are made up.
@@ -76,7 +77,10 @@ TEST(PlayedSuggestions, TheLeastIsOfThoseThatWereTried) {
 // ten times the work. They do what the run did, and at most one play more at the end of each half.
 TEST(PlayedSuggestions, DoNoMoreWorkThanTheRun) {
   Setting setting = MlpSetting("uniform:8@200Gbps");
-  setting.step = ir::BuildModel("gpt", "layers=64,hidden=64,heads=8,seq=64,vocab=64,flash=1", 8);
+  setting.step = ir::BuildModel(
+      "gpt",
+      absl::StrCat("layers=", 2 * CasesToWalk(32), ",hidden=64,heads=8,seq=64,vocab=64,flash=1"),
+      8);
   ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
   setting.batch_size = 8;
   const ParallelPlan plan = transforms::ByFlops({.hp = 2, .pp = 2, .microbatches = 2});

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -89,6 +90,18 @@ absl::StatusOr<SearchRows> SearchThrough(const SettingOf& setting_of, const Plan
 std::vector<const Result*> Ranked(const std::vector<Result>& results);
 /// Likewise.
 std::vector<const Result*> Ranked(const SearchRows& rows);
+
+/// What a result says in a column of its table; nothing where it has no such figure.
+using ResultValue = std::variant<std::monostate, bool, int64_t, double, std::string>;
+
+/// One column of the CSV, one key of the JSON.
+struct ResultCell {
+  std::string name;  // "step_time_s"
+  ResultValue value = {};
+};
+
+/// The row of a result, in the order of the columns.
+std::vector<ResultCell> CellsOf(const Setting& setting, const Result& result);
 
 /// One row a result, in the order given, with the header that docs/command_line.md lists.
 std::string ResultsCsv(const Setting& setting, const SearchRows& rows);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -34,46 +35,23 @@ std::string Reason(const Result& result) {
   return absl::StrCat(ToString(result.infeasible->reason), ": ", Detail(result));
 }
 
-// One column of the CSV and one key of the JSON.
-struct Cell {
-  std::string name;
-  nlohmann::ordered_json value;
-};
-
-void AddColumns(const std::vector<transforms::PlanColumn>& columns, std::vector<Cell>& cells) {
+void AddColumns(const std::vector<transforms::PlanColumn>& columns,
+                std::vector<ResultCell>& cells) {
   for (const transforms::PlanColumn& column : columns) {
-    Cell& cell = cells.emplace_back(Cell{.name = column.name, .value = nullptr});
+    ResultCell& cell = cells.emplace_back(ResultCell{.name = column.name});
     std::visit([&](const auto& value) { cell.value = value; }, column.value);
   }
 }
 
-std::vector<Cell> Cells(const Setting& setting, const Result& r) {
-  using Json = nlohmann::ordered_json;
-  const auto figure = [&](double value) { return r.ran ? Json(value) : Json(); };
-  const transforms::PlanColumns plan = transforms::ColumnsOf(r.plan);
-  std::vector<Cell> cells = {{"model", setting.model_name},
-                             {"world_size", r.plan.ranks()},
-                             {"batch_size", setting.batch_size}};
-  AddColumns(plan.before, cells);
-  const std::vector<Cell> figures = {
-      {"step_time_s", figure(r.step_time.seconds())},
-      {"throughput_samples_per_s", figure(r.figures.throughput_samples_per_s)},
-      {"tokens_per_s", figure(r.figures.tokens_per_s)},
-      {"mfu", figure(r.figures.mfu)},
-      {"communication_overhead", figure(r.communication_overhead)},
-      {"exposed_communication_s", figure(r.exposed_communication_s)},
-      {"bubble_fraction", figure(r.bubble_fraction)},
-      {"peak_memory_bytes", r.ran ? Json(r.peak_memory.count()) : Json()},
-      {"fits", r.pruned.empty() && !r.left ? Json(r.feasible()) : Json()},
-      {"reason", Reason(r)}};
-  cells.insert(cells.end(), figures.begin(), figures.end());
-  AddColumns(plan.behind, cells);
-  const bool priced = r.ran && setting.device_hour > 0;
-  cells.push_back({"cluster", setting.cluster.name});
-  cells.push_back({"price_per_sample", priced ? Json(PriceOfSample(setting, r)) : Json()});
-  return cells;
+nlohmann::ordered_json JsonOf(const ResultValue& value) {
+  nlohmann::ordered_json json;
+  std::visit(
+      [&](const auto& of) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(of)>, std::monostate>) json = of;
+      },
+      value);
+  return json;
 }
-
 std::string CsvText(const nlohmann::ordered_json& value) {
   if (value.is_null()) return "";
   if (value.is_string()) return CsvField(value.get<std::string>());
@@ -176,17 +154,45 @@ std::string InfeasibleSummary(const SearchRows& rows, const ParallelPlan& base) 
 }  // namespace
 }  // namespace tables_cc
 
+std::vector<ResultCell> CellsOf(const Setting& setting, const Result& r) {
+  const auto figure = [&](double value) { return r.ran ? ResultValue(value) : ResultValue(); };
+  const transforms::PlanColumns plan = transforms::ColumnsOf(r.plan);
+  std::vector<ResultCell> cells = {{"model", setting.model_name},
+                                   {"world_size", r.plan.ranks()},
+                                   {"batch_size", setting.batch_size}};
+  tables_cc::AddColumns(plan.before, cells);
+  const std::vector<ResultCell> figures = {
+      {"step_time_s", figure(r.step_time.seconds())},
+      {"throughput_samples_per_s", figure(r.figures.throughput_samples_per_s)},
+      {"tokens_per_s", figure(r.figures.tokens_per_s)},
+      {"mfu", figure(r.figures.mfu)},
+      {"communication_overhead", figure(r.communication_overhead)},
+      {"exposed_communication_s", figure(r.exposed_communication_s)},
+      {"bubble_fraction", figure(r.bubble_fraction)},
+      {"peak_memory_bytes", r.ran ? ResultValue(r.peak_memory.count()) : ResultValue()},
+      {"fits", r.pruned.empty() && !r.left ? ResultValue(r.feasible()) : ResultValue()},
+      {"reason", tables_cc::Reason(r)}};
+  cells.insert(cells.end(), figures.begin(), figures.end());
+  tables_cc::AddColumns(plan.behind, cells);
+  const bool priced = r.ran && setting.device_hour > 0;
+  cells.push_back({"cluster", setting.cluster.name});
+  cells.push_back(
+      {"price_per_sample", priced ? ResultValue(PriceOfSample(setting, r)) : ResultValue()});
+  return cells;
+}
+
 std::string ResultsCsv(const Setting& setting, const SearchRows& rows) {
   std::string text;
-  for (const tables_cc::Cell& cell : tables_cc::Cells(setting, Result())) {
+  for (const ResultCell& cell : CellsOf(setting, Result())) {
     absl::StrAppend(&text, text.empty() ? "" : ",", cell.name);
   }
   rows.ForEach([&](const Result& result) {
     text += "\n";
-    absl::StrAppend(&text, absl::StrJoin(tables_cc::Cells(setting, result), ",",
-                                         [](std::string* out, const tables_cc::Cell& cell) {
-                                           *out += tables_cc::CsvText(cell.value);
-                                         }));
+    absl::StrAppend(
+        &text,
+        absl::StrJoin(CellsOf(setting, result), ",", [](std::string* out, const ResultCell& cell) {
+          *out += tables_cc::CsvText(tables_cc::JsonOf(cell.value));
+        }));
   });
   return text + "\n";
 }
@@ -196,8 +202,8 @@ std::string ResultsJson(const Setting& setting, const SearchRows& rows) {
   std::string text;
   rows.ForEach([&](const Result& result) {
     nlohmann::ordered_json row;
-    for (tables_cc::Cell& cell : tables_cc::Cells(setting, result)) {
-      row[cell.name] = std::move(cell.value);
+    for (const ResultCell& cell : CellsOf(setting, result)) {
+      row[cell.name] = tables_cc::JsonOf(cell.value);
     }
     const std::string indented = nlohmann::ordered_json::array({std::move(row)}).dump(1);
     // "[\n {…}\n]" without its brackets.

@@ -20,6 +20,7 @@
 #include "support/printable.h"
 #include "support/status.h"
 #include "tools/interrupt.h"
+#include "tools/reports/version.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"
@@ -214,8 +215,8 @@ absl::Status CheckJournal(std::span<const FlagText> outputs, std::span<const Fla
 
 // What the command line says of files to write, beside all other texts that it has.
 absl::Status CheckFileFlags(const po::variables_map& values) {
-  constexpr absl::string_view kWrites[] = {"csv",       "json",     "page", "plot",
-                                           "residuals", "roofline", "trace"};
+  constexpr absl::string_view kWrites[] = {"csv",    "json",      "page",     "plot",
+                                           "report", "residuals", "roofline", "trace"};
   std::vector<FlagText> outputs, others;
   for (const auto& [flag, value] : values) {
     const bool writes = std::ranges::find(kWrites, flag) != std::end(kWrites);
@@ -278,7 +279,7 @@ absl::StatusOr<po::variables_map> ReadCommandLine(int argc, char** argv, const P
   const po::parsed_options read =
       po::command_line_parser(argc, argv).options(all).positional(spec.positional).run();
   po::store(read, values);
-  if (values.count("help") > 0) return values;
+  if (values.count("help") + values.count("version") > 0) return values;
   ORRERY_ASSIGN_OR_RETURN(const std::vector<std::string> words, FurtherWords(spec, all, read));
   if (!words.empty()) po::store(po::command_line_parser(words).options(all).run(), values);
   if (values.count("preset") > 0) {
@@ -297,6 +298,10 @@ bool PrintHelp(const ProgramSpec& spec, const po::options_description& all,
               << all << "\nExample:\n  " << spec.example << "\n";
     return true;
   }
+  if (values.count("version") > 0) {
+    std::cout << "orrery " << Version() << "\n";
+    return true;
+  }
   if (values.count("list-clusters") == 0) return false;
   PrintClusters();
   return true;
@@ -311,7 +316,7 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
   EndWhereMemoryEnds(argv[0]);
   CleanUpOnSignals();
   po::options_description all(spec.options);
-  all.add_options()("help,h", "this text");
+  all.add_options()("help,h", "this text")("version", "the version of Orrery");
   if (spec.options.find_nothrow("cluster", /*approx=*/false) != nullptr) {
     all.add_options()("list-clusters", "names all ways to spell --cluster");
   }

@@ -32,6 +32,10 @@ absl::StatusOr<Settings> Settings::Make(const Space& space, const Maker& make) {
   return settings;
 }
 
+Setting& Settings::Of(const ParallelPlan& plan) {
+  return const_cast<Setting&>(std::as_const(*this).Of(plan));
+}
+
 const Setting& Settings::Of(const ParallelPlan& plan) const {
   const auto found = settings_.find(transforms::StepKey(plan));
   ORRERY_CHECK(found != settings_.end()) << "plan of another space: " << transforms::ToString(plan);

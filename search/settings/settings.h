@@ -29,6 +29,7 @@ class Settings {
   const Setting& front() const { return settings_.at(first_); }
   /// That of the plan, which is of the space. Good as long as these.
   const Setting& Of(const ParallelPlan& plan) const;
+  Setting& Of(const ParallelPlan& plan);
   /// `Of`, for RunSearch.
   SettingOf AsFunction() const;
 

@@ -19,6 +19,8 @@
 #include "tools/flags.h"
 #include "tools/interrupt.h"
 #include "tools/presets.h"
+#include "tools/reports/page.h"
+#include "tools/reports/search_report.h"
 #include "tools/search_job.h"
 #include "tools/search_lists.h"
 #include "tools/search_question.h"
@@ -42,7 +44,8 @@ struct Flags {
   std::string stack = "ideal";
   std::string price;
   bool cuda_graphs = false;
-  std::string csv, json, trace;
+  std::string csv, json, trace, report;
+  std::string command;  // for the report
   int64_t top = 10;
   bool no_prune = false;
   bool no_skip = false;
@@ -72,6 +75,7 @@ struct Told {
     double price = 0;  // of a sample
   };
   std::vector<Best> best;
+  Document document;  // of the report
 };
 
 absl::Status WriteBestTrace(const search::Settings& settings, const search::SearchRows& rows,
@@ -114,10 +118,13 @@ void AddToFiles(const Flags& flags, const search::Setting& setting, const search
   if (!flags.json.empty()) AppendJsonList(search::ResultsJson(setting, rows), told.json);
 }
 
-absl::Status WriteFiles(const Flags& flags, const Told& told) {
+absl::Status WriteFiles(const Flags& flags, Told& told) {
   if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, told.csv));
   if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, told.json));
-  return absl::OkStatus();
+  if (flags.report.empty()) return absl::OkStatus();
+  told.document.program = "grid_search";
+  told.document.command = flags.command;
+  return WritePage(told.document, flags.report);
 }
 
 // Prints what came of a question. FailedPrecondition where nothing is feasible.
@@ -277,6 +284,9 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
     }
     const absl::Status status = Tell(flags, *asked.settings, outcome, told);
     if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
+    if (!flags.report.empty()) {
+      ORRERY_RETURN_IF_ERROR(AddSearch(*asked.settings, outcome.results, told.document));
+    }
     std::cout << "\n";
   }
   ORRERY_RETURN_IF_ERROR(WriteFiles(flags, told));
@@ -307,6 +317,9 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   if (outcome.stopped) return TellStopped(flags, *asked.settings, outcome, /*is_one=*/true);
   Told told;
   const absl::Status status = Tell(flags, *asked.settings, outcome, told);
+  if (!flags.report.empty()) {
+    ORRERY_RETURN_IF_ERROR(AddSearch(*asked.settings, outcome.results, told.document));
+  }
   ORRERY_RETURN_IF_ERROR(WriteFiles(flags, told));
   ORRERY_RETURN_IF_ERROR(status);
   if (!flags.trace.empty() && !told.best.empty()) {
@@ -358,6 +371,8 @@ int Main(int argc, char** argv) {
       "json", po::value(&flags.json), "the same as JSON")(
       "trace", po::value(&flags.trace),
       "write the best candidate's Chrome trace (.json, .json.gz)")(
+      "report", po::value(&flags.report),
+      "write a page with all candidates, charts, and the best in detail to this file (.html)")(
       "no-prune", po::bool_switch(&flags.no_prune),
       "play candidates, too, that can be neither of the best nor on the Pareto front over time, "
       "memory and devices")(
@@ -372,6 +387,7 @@ int Main(int argc, char** argv) {
       "I/N: do the I-th of N parts alone, which take about equally long, as in 2/3")(
       "merge", po::value(&flags.job.merge)->multitoken(),
       "journals of all parts, F1 F2 …: tell what one search would have told");
+  flags.command = CommandText(argc, argv);
   std::unique_ptr<Team> team;
   const int code = RunProgram(argc, argv, spec, [&] { return Search(flags, team); });
   if (team != nullptr && code != kDone) team->Abort(code);  // others may wait for this one

@@ -15,6 +15,9 @@
 #include "tools/flags.h"
 #include "tools/play_program.h"
 #include "tools/report_text.h"
+#include "tools/reports/page.h"
+#include "tools/reports/run_views.h"
+#include "tools/reports/search_report.h"
 #include "tools/validation/nearest_steps.h"
 #include "tools/validation/software_stack.h"
 #include "tools/validation/step_features.h"
@@ -35,6 +38,8 @@ struct Flags {
   PlanFlags plan_axes;
   std::string json;
   std::string trace;
+  std::string report;
+  std::string command;  // for the report
   std::string plan;
   std::string stack = "ideal";
   bool cuda_graphs = false;
@@ -83,9 +88,10 @@ absl::Status PrintPlan(const Flags& flags, const search::Setting& setting, int64
   if (flags.plan != "pipedream") {
     return absl::InvalidArgumentError(absl::StrCat("--plan '", flags.plan, "': wanted pipedream"));
   }
-  if (!flags.json.empty() || !flags.trace.empty() || flags.timeline || flags.explain) {
+  if (!flags.json.empty() || !flags.trace.empty() || !flags.report.empty() || flags.timeline ||
+      flags.explain) {
     return absl::InvalidArgumentError(
-        "--plan: nothing is simulated; wanted it without --json, --trace, --timeline and "
+        "--plan: nothing is simulated; wanted it without --json, --trace, --report, --timeline and "
         "--explain");
   }
   ORRERY_ASSIGN_OR_RETURN(const search::PipeDreamStages stages,
@@ -103,6 +109,18 @@ absl::Status ReadOrders(const search::ParallelPlan& plan, search::Setting& setti
   return absl::OkStatus();
 }
 
+// What the page of the report shows.
+Document DocumentOf(const Flags& flags, const PlayedPlan& played) {
+  const search::Setting& setting = played.setting;
+  Document document{.title = absl::StrCat(setting.model_name, ", batch ", setting.batch_size,
+                                          ", on ", setting.cluster.name),
+                    .program = "simulate",
+                    .command = flags.command,
+                    .notes = setting.notes.warnings};
+  document.runs.push_back(RunViews(played, "the step"));
+  return document;
+}
+
 absl::Status Report(const Flags& flags, search::Setting& setting, const search::ParallelPlan& plan,
                     const search::Run& run) {
   ORRERY_ASSIGN_OR_RETURN(simulator::ReportDetails details, search::DetailsOf(setting, plan, run));
@@ -116,6 +134,10 @@ absl::Status Report(const Flags& flags, search::Setting& setting, const search::
         flags.json, simulator::ReportJson(run.program, run.report, run.figures, &details)));
   }
   if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteTrace(run, flags.trace));
+  if (!flags.report.empty()) {
+    ORRERY_RETURN_IF_ERROR(
+        WritePage(DocumentOf(flags, {setting, plan, run, details}), flags.report));
+  }
   PrintReport(setting, plan, run, details);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
@@ -133,7 +155,7 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(
       Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
   if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
-  setting.lowering.every_link = !flags.trace.empty() || flags.explain;
+  setting.lowering.every_link = !flags.trace.empty() || !flags.report.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
         "--explain: the distir cost model knows no links; wanted another, such as roofline");
@@ -194,6 +216,8 @@ int Main(int argc, char** argv) {
   AddPlanFlags(spec.options, PlanForm::kOne, {}, flags.plan_axes);
   spec.options.add_options()("json", po::value(&flags.json), "write the report to this file")(
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
+      "report", po::value(&flags.report),
+      "write a page with timeline, memory, links and all else to this file (.html)")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
       "stack", po::value(&flags.stack), StackHelp().c_str())(
       "cuda-graphs", po::bool_switch(&flags.cuda_graphs),
@@ -206,6 +230,7 @@ int Main(int argc, char** argv) {
       "program", po::value(&program),
       "play this file of programs of ranks in place of a model (docs/programs.md); with --cluster, "
       "--json and --trace only");
+  flags.command = CommandText(argc, argv);
   return RunProgram(argc, argv, spec, [&] { return Simulate(flags); });
 }
 

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "search/views/timeline.h"
+#include "simulator/report/critical_path.h"
+#include "tools/reports/run_sections.h"
+#include "transforms/schedules/text.h"
+
+// When what runs.
+
+namespace orrery::tools {
+namespace run_times_cc {
+namespace {
+
+using simulator::RankClassId;
+using transforms::StepKind;
+
+constexpr int32_t kMostRows = 32;
+constexpr size_t kMostSlices = 20'000;
+
+// By StepKind, and behind them what is none.
+const std::vector<std::string>& KindNames() {
+  static const auto& names = *new std::vector<std::string>{"forward", "backward", "input gradient",
+                                                           "weight gradient", "update"};
+  return names;
+}
+
+int32_t KindOf(const search::StepSpan& span) {
+  if (span.update) return 4;
+  switch (span.step.kind) {
+    case StepKind::kForward:
+      return 0;
+    case StepKind::kBackward:
+      return 1;
+    case StepKind::kInputGradient:
+      return 2;
+    case StepKind::kWeightGradient:
+      return 3;
+  }
+  return 0;
+}
+
+// Places of texts in a list that has each once.
+class Words {
+ public:
+  explicit Words(std::vector<std::string>& list) : list_(list) {}
+  int32_t Of(const std::string& text) {
+    const auto [found, is_new] = places_.try_emplace(text, static_cast<int32_t>(list_.size()));
+    if (is_new) list_.push_back(text);
+    return found->second;
+  }
+
+ private:
+  std::vector<std::string>& list_;
+  std::map<std::string, int32_t> places_;
+};
+
+std::string LabelOf(const search::StepSpan& span, const search::StepSpan* with) {
+  if (span.update) return "update";
+  std::string label =
+      absl::StrCat(KindNames()[static_cast<size_t>(KindOf(span))], " of microbatch ",
+                   span.step.microbatch, ", stage ", span.step.stage);
+  if (with != nullptr) absl::StrAppend(&label, ", beside ", LabelOf(*with, nullptr));
+  return label;
+}
+
+// Two steps that run at once are one slice: that of the first.
+void AddRow(const std::vector<search::StepSpan>& spans, Words& labels, TimelineView& view) {
+  const auto row = static_cast<int32_t>(view.rows.size()) - 1;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const search::StepSpan& span = spans[i];
+    const bool pair = span.step.with_next && i + 1 < spans.size();
+    view.slices.push_back({.row = row,
+                           .kind = KindOf(span),
+                           .start_s = span.start.seconds(),
+                           .end_s = span.finish.seconds(),
+                           .label = labels.Of(LabelOf(span, pair ? &spans[i + 1] : nullptr))});
+    if (pair) ++i;
+  }
+}
+
+// What of the path a task is, for sums and colours.
+std::string PathKind(const simulator::TaskLabel& label) {
+  if (label.kind == simulator::TaskKind::kCompute) return std::string(ToString(label.phase));
+  return label.communication.empty() ? std::string(ToString(label.kind))
+                                     : std::string(label.communication);
+}
+
+struct PathSums {
+  std::map<std::string, Duration> by_kind;
+  std::vector<std::string> order;  // of the kinds, as they come
+  void Add(const std::string& kind, Duration time) {
+    const auto [found, is_new] = by_kind.try_emplace(kind);
+    if (is_new) order.push_back(kind);
+    found->second += time;
+  }
+};
+
+TableView PathTable(const PathSums& sums, double step_s) {
+  TableView table{.title = "What the critical path is made of",
+                  .columns = {{"what"}, {"time", "s"}, {"of the path", "share"}}};
+  std::vector<std::string> kinds = sums.order;
+  std::ranges::stable_sort(kinds, std::greater<>(),
+                           [&](const std::string& kind) { return sums.by_kind.at(kind); });
+  for (const std::string& kind : kinds) {
+    const double seconds = sums.by_kind.at(kind).seconds();
+    table.rows.push_back({kind, seconds, step_s > 0 ? seconds / step_s : 0});
+  }
+  return table;
+}
+
+// Where the path goes: neighbours of one rank and one kind are one slice.
+class PathPicture {
+ public:
+  explicit PathPicture(const simulator::Program& program)
+      : program_(program), labels_(view_.labels), kinds_(view_.kinds), rows_(view_.rows) {
+    view_.title = "The critical path, by rank";
+  }
+
+  void Add(const simulator::TaskLabel& label, simulator::TaskId task, Time start, Time finish) {
+    const simulator::StreamId stream = program_.streams_of(task).front();
+    const int32_t row = rows_.Of(RankName(program_, program_.stream(stream).rank));
+    const int32_t kind = kinds_.Of(PathKind(label));
+    if (!view_.slices.empty()) {
+      Slice& last = view_.slices.back();
+      if (last.row == row && last.kind == kind && last.end_s == start.seconds()) {
+        last.end_s = finish.seconds();
+        return;
+      }
+    }
+    view_.slices.push_back(
+        {.row = row,
+         .kind = kind,
+         .start_s = start.seconds(),
+         .end_s = finish.seconds(),
+         .label = labels_.Of(absl::StrCat(PathKind(label), ", stage ", label.stage))});
+  }
+
+  TimelineView Finish(double end_s) && {
+    view_.end_s = end_s;
+    return std::move(view_);
+  }
+
+ private:
+  const simulator::Program& program_;
+  TimelineView view_;
+  Words labels_, kinds_, rows_;
+};
+
+}  // namespace
+}  // namespace run_times_cc
+
+std::string RankName(const simulator::Program& program, simulator::RankClassId rank) {
+  const std::vector<int32_t>& members = program.rank(rank).members;
+  if (members.size() == 1) return absl::StrCat("rank ", members.front());
+  return absl::StrCat("rank ", members.front(), " (", members.size(), " alike)");
+}
+
+std::vector<int32_t> Evenly(int32_t count, int32_t most) {
+  std::vector<int32_t> chosen;
+  const int32_t shown = std::min(count, most);
+  for (int32_t i = 0; i < shown; ++i) {
+    chosen.push_back(shown == 1 ? 0 : static_cast<int32_t>(int64_t{i} * (count - 1) / (shown - 1)));
+  }
+  return chosen;
+}
+
+Section TimelineSection(const PlayedPlan& played) {
+  const simulator::Program& program = played.run.program;
+  TimelineView view{.title = "What each rank computes when",
+                    .kinds = run_times_cc::KindNames(),
+                    .end_s = played.run.trace.makespan.seconds()};
+  run_times_cc::Words labels(view.labels);
+  const size_t a_row =
+      2 * played.run.steps.size() / static_cast<size_t>(std::max<int64_t>(1, played.plan.pp)) + 1;
+  const auto rows = static_cast<int32_t>(
+      std::clamp<size_t>(run_times_cc::kMostSlices / a_row, 1, run_times_cc::kMostRows));
+  for (const int32_t i : Evenly(program.rank_count(), rows)) {
+    const simulator::RankClassId rank(i);
+    view.rows.push_back(RankName(program, rank));
+    run_times_cc::AddRow(search::SpansOf(played.run, rank), labels, view);
+  }
+  Section section{.id = "timeline", .title = "Timeline"};
+  if (played.run.rounds > 1) {
+    section.text.push_back(absl::StrCat("The schedule never drains: ", played.run.rounds,
+                                        " batches are shown, of which the last are steady."));
+  }
+  if (std::ssize(view.rows) < program.rank_count()) {
+    section.text.push_back(
+        absl::StrCat(view.rows.size(), " of ", program.rank_count(), " kinds of ranks are shown."));
+  }
+  if (!view.slices.empty()) section.views.emplace_back(std::move(view));
+  return section;
+}
+
+Section CriticalPathSection(const PlayedPlan& played) {
+  const simulator::Program& program = played.run.program;
+  const simulator::Trace& trace = played.run.trace;
+  run_times_cc::PathSums sums;
+  run_times_cc::PathPicture picture(program);
+  for (const simulator::PathTask& step : CriticalPath(program, trace)) {
+    const simulator::TaskLabel label = program.label(program.label_of(step.task));
+    const Time start = trace.start_of(step.task), finish = trace.finish_of(step.task);
+    sums.Add(run_times_cc::PathKind(label), finish - start);
+    if (step.waited > Duration()) sums.Add("waiting", step.waited);
+    picture.Add(label, step.task, start, finish);
+  }
+  Section section{.id = "critical-path", .title = "Critical path"};
+  if (sums.order.empty()) return section;
+  section.text = {
+      "Each task on it began when the one before it had finished: only what shortens "
+      "these shortens the step."};
+  section.views.emplace_back(run_times_cc::PathTable(sums, trace.makespan.seconds()));
+  TimelineView path = std::move(picture).Finish(trace.makespan.seconds());
+  if (path.slices.size() <= run_times_cc::kMostSlices) section.views.emplace_back(std::move(path));
+  return section;
+}
+
+}  // namespace orrery::tools

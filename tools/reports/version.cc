@@ -1,0 +1,7 @@
+#include "tools/reports/version.h"
+
+namespace orrery::tools {
+
+absl::string_view Version() { return ORRERY_VERSION; }
+
+}  // namespace orrery::tools
