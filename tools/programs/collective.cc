@@ -22,6 +22,8 @@
 #include "tools/collective_cases.h"
 #include "tools/flags.h"
 #include "tools/measurements.h"
+#include "tools/reports/page.h"
+#include "tools/reports/search_report.h"
 
 // One collective on a cluster: how long it takes, how close to the bound, and over which link.
 
@@ -35,7 +37,8 @@ using cost_models::ChosenCollective;
 // As they are given; so many fields: a flag each.
 struct Flags {
   std::string kind = "all-reduce", bytes = "64MiB", sizes, cluster, group, cases;
-  std::string algorithm = "auto", network = "fluid", cost_model, measurements;
+  std::string algorithm = "auto", network = "fluid", cost_model, measurements, report;
+  std::string command;  // for the report
   bool every_transfer = false, fit = false, every_point = false;
 };
 
@@ -201,8 +204,56 @@ void Print(const Flags& flags, const Question& question, Bytes size, const Answe
   }
 }
 
+// What a size takes, beside its bound.
+struct SweepRow {
+  Bytes size;
+  Answer answer;
+};
+
+// Bus bandwidth over sizes, and the table.
+Document SweepDocument(const Flags& flags, const Question& question,
+                       const std::vector<SweepRow>& rows) {
+  TableView table{.title = "Sizes",
+                  .columns = {{"size", "bytes"},
+                              {"algorithm"},
+                              {"protocol"},
+                              {"time", "s"},
+                              {"bound", "s"},
+                              {"bus bandwidth", "bytes/s"}}};
+  Series found{.name = "bus bandwidth"}, most{.name = "bound"};
+  for (const auto& [size, answer] : rows) {
+    const double bandwidth = 1e9 * BusBandwidth(question, size, answer.time);
+    const Cell bound = answer.bound.has_value() ? Cell(answer.bound->seconds()) : Cell();
+    table.rows.push_back({size.count(), std::string(answer.chosen.algorithm->name),
+                          std::string(answer.chosen.protocol.name), answer.time.seconds(), bound,
+                          bandwidth});
+    found.points.emplace_back(size.count(), bandwidth);
+    found.texts.emplace_back(answer.chosen.algorithm->name);
+    if (!answer.bound.has_value()) continue;
+    most.points.emplace_back(size.count(), 1e9 * BusBandwidth(question, size, *answer.bound));
+  }
+  ChartView chart{.title = "Bus bandwidth, as nccl-tests count it",
+                  .x = {"size", "bytes", true},
+                  .y = {"bus bandwidth", "bytes/s"},
+                  .panels = {{.series = {std::move(found)}}}};
+  if (!most.points.empty()) chart.panels.front().series.push_back(std::move(most));
+  return {.title = absl::StrCat(flags.kind, " over ", question.group.size(), " devices of ",
+                                question.cluster.name),
+          .program = "collective",
+          .command = flags.command,
+          .sections = {
+              {.id = "sizes", .title = "Sizes", .views = {std::move(chart), std::move(table)}}}};
+}
+
+absl::Status WriteReport(const Flags& flags, const Question& question,
+                         const std::vector<SweepRow>& rows) {
+  if (flags.report.empty()) return absl::OkStatus();
+  return WritePage(SweepDocument(flags, question, rows), flags.report);
+}
+
 absl::Status Sweep(const Flags& flags, const Question& question) {
   ORRERY_ASSIGN_OR_RETURN(const std::vector<Bytes> sizes, ParseSizes(flags.sizes));
+  std::vector<SweepRow> rows;
   std::cout << "bytes,algorithm,time_s,bound_s,bus_bandwidth_GBps\n";
   for (const Bytes size : sizes) {
     ORRERY_ASSIGN_OR_RETURN(const Answer answer, Play(flags, question, size));
@@ -210,12 +261,17 @@ absl::Status Sweep(const Flags& flags, const Question& question) {
               << absl::StrFormat(",%.9f,", answer.time.seconds())
               << (answer.bound.has_value() ? absl::StrFormat("%.9f", answer.bound->seconds()) : "")
               << absl::StrFormat(",%.3f\n", BusBandwidth(question, size, answer.time));
+    rows.push_back({size, answer});
   }
-  return absl::OkStatus();
+  return WriteReport(flags, question, rows);
 }
 
 absl::Status Collective(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(MakeNetwork(flags.network, simulator::Program()).status());
+  if (!flags.report.empty() && (flags.fit || !flags.cases.empty() || !flags.measurements.empty())) {
+    return absl::InvalidArgumentError(
+        "--report: is of a collective; wanted it without --cases, --fit and --measurements");
+  }
   if (!flags.cases.empty()) {
     ORRERY_ASSIGN_OR_RETURN(const std::string csv,
                             PlayCollectiveCases(flags.cases, flags.network == "fluid"));
@@ -244,7 +300,7 @@ absl::Status Collective(const Flags& flags) {
   }
   ORRERY_ASSIGN_OR_RETURN(const Answer answer, Play(flags, question, size));
   Print(flags, question, size, answer);
-  return absl::OkStatus();
+  return WriteReport(flags, question, {{size, answer}});
 }
 
 std::string KindNames() {
@@ -294,10 +350,13 @@ int Main(int argc, char** argv) {
       "compare the presets with the sweeps of a file (tests/data/measured_collectives.json), as "
       "CSV; FILE,only=H100 too")("every-point", po::bool_switch(&flags.every_point),
                                  "with --measurements: a line for each size")(
+      "report", po::value(&flags.report),
+      "write a page with the bus bandwidth over sizes to this file (.html)")(
       "cases", po::value(&flags.cases),
       "play the records of a file (tests/data/collectives_astrasim.json) and print index, expected "
       "and found nanoseconds; each through the network of its backend, or all through --network "
       "fluid");
+  flags.command = CommandText(argc, argv);
   return RunProgram(argc, argv, spec, [&] {
     flags.network = !network.empty() ? network : flags.cases.empty() ? "fluid" : "astra-aware";
     return Collective(flags);

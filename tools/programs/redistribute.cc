@@ -11,6 +11,8 @@
 #include "support/text_table.h"
 #include "tools/flags.h"
 #include "tools/redistribution/redistribution.h"
+#include "tools/reports/page.h"
+#include "tools/reports/search_report.h"
 
 // The change of a tensor's layout on a mesh: its steps, what each costs, and what it needs.
 
@@ -24,7 +26,8 @@ using redistribution::RedistributionPlan;
 
 struct Flags {
   RedistributionText text;
-  std::string cost, cost_model = "roofline", planner = "optimal", limit, json, cases;
+  std::string cost, cost_model = "roofline", planner = "optimal", limit, json, report, cases;
+  std::string command;  // for the report
   bool compare = false, frontier = false;
 };
 
@@ -95,6 +98,47 @@ void PrintFrontier(const Redistributor& question) {
         {PlainNumber(plan.cost), absl::StrCat(plan.steps.size()), Megabytes(plan.peak, question)});
   }
   std::cout << TextTable(rows);
+}
+
+// The steps of the plan, and where its cost goes.
+Document DocumentOf(const Flags& flags, const WrittenProblem& written,
+                    const Redistributor& question, const RedistributionPlan& plan) {
+  const auto bytes = [&](int64_t elements) { return elements * question.problem().itemsize; };
+  PackedLayout at = Source(question);
+  TableView table{.title = "Steps",
+                  .columns = {{"operation"},
+                              {"layout after"},
+                              {WithUnit("cost", question)},
+                              {"held after", "bytes"},
+                              {"held meanwhile, at most", "bytes"}}};
+  table.rows.push_back({std::string(), written.Text(PackedLayout(question.problem().from)), 0.0,
+                        bytes(question.move_set().Elements(at)), Cell()});
+  ChartView costs{.title = "What the steps cost",
+                  .style = ChartStyle::kBars,
+                  .x = {"step"},
+                  .y = {WithUnit("cost", question)},
+                  .panels = {Panel()}};
+  Series series{.name = "cost"};
+  for (const PlannedStep& step : plan.steps) {
+    const std::string name = question.move_set().NameOf(at, step.step);
+    const std::string after = written.Text(step.step.after);
+    table.rows.push_back({name, after, step.cost,
+                          bytes(question.move_set().Elements(step.step.after)), bytes(step.peak)});
+    series.points.emplace_back(costs.categories.size(), step.cost);
+    costs.categories.push_back(absl::StrCat(costs.categories.size() + 1, ": ", name));
+    at = step.step.after;
+  }
+  costs.panels.front().series.push_back(std::move(series));
+  Section section{.id = "steps", .title = "Steps", .views = {std::move(table)}};
+  section.text = {absl::StrCat("In all ", PlainNumber(plan.cost),
+                               question.unit().empty() ? "" : " ", question.unit(), ".")};
+  if (!plan.exact) section.text.push_back("The search gave up: there may be a better plan.");
+  if (!plan.steps.empty()) section.views.emplace_back(std::move(costs));
+  return {.title = absl::StrCat(written.Text(PackedLayout(written.problem.from)), " to ",
+                                written.Text(PackedLayout(written.problem.to))),
+          .program = "redistribute",
+          .command = flags.command,
+          .sections = {std::move(section)}};
 }
 
 std::string Json(const WrittenProblem& written, const Redistributor& question,
@@ -176,6 +220,9 @@ absl::Status Redistribute(const Flags& flags) {
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(written, question, plan)));
   }
+  if (!flags.report.empty()) {
+    ORRERY_RETURN_IF_ERROR(WritePage(DocumentOf(flags, written, question, plan), flags.report));
+  }
   if (flags.compare) {
     PrintComparison(question, limit);
   } else if (flags.frontier) {
@@ -218,8 +265,10 @@ int Main(int argc, char** argv) {
       "frontier", po::bool_switch(&flags.frontier),
       "all plans of which none is both cheaper and smaller than another")(
       "json", po::value(&flags.json), "write the plan to this file")(
+      "report", po::value(&flags.report), "write a page with the plan to this file (.html)")(
       "cases", po::value(&flags.cases),
       "plan every record of a file such as tests/data/redistribution_dtensor.json, as CSV");
+  flags.command = CommandText(argc, argv);
   return RunProgram(argc, argv, spec, [&] { return Redistribute(flags); });
 }
 

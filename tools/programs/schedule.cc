@@ -12,6 +12,9 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "tools/reports/page.h"
+#include "tools/reports/schedule_views.h"
+#include "tools/reports/search_report.h"
 #include "transforms/schedules/text.h"
 
 // One pipeline schedule by itself, in units of time.
@@ -39,6 +42,8 @@ struct Flags {
   int64_t memory_limit = -1;  // none
   std::string durations;
   std::string json;
+  std::string report;
+  std::string command;  // for the report
   bool list = false;
   bool timeline = false;
 };
@@ -180,6 +185,16 @@ absl::Status Schedule(const Flags& flags) {
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(parsed.orders, timing)));
   }
+  if (!flags.report.empty()) {
+    const std::string of = flags.from.empty() ? flags.name : flags.from;
+    ORRERY_RETURN_IF_ERROR(
+        WritePage({.title = absl::StrCat(of, ", ", parsed.orders.size(), " ranks, ",
+                                         parsed.shape.microbatches, " microbatches"),
+                   .program = "schedule",
+                   .command = flags.command,
+                   .sections = ScheduleViews(parsed.orders, timing)},
+                  flags.report));
+  }
   std::cout << (flags.timeline ? transforms::DrawTimeline(parsed.orders, timing)
                                : transforms::PrintOrders(parsed.orders));
   PrintFigures(parsed.orders, timing);
@@ -205,7 +220,9 @@ int Main(int argc, char** argv) {
       "units that steps last, and sends: B is I and W [F=1,I=1,W=1,S=0]")(
       "timeline", po::bool_switch(&flags.timeline), "draw it instead: ranks down, time across")(
       "json", po::value(&flags.json), "write ranks, makespan, idle and peak_live to this file")(
+      "report", po::value(&flags.report), "write a page with the timeline to this file (.html)")(
       "list", po::bool_switch(&flags.list), "name all schedules");
+  flags.command = CommandText(argc, argv);
   return RunProgram(argc, argv, spec, [&] { return Schedule(flags); });
 }
 

@@ -13,12 +13,15 @@
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/plots/gnuplot.h"
+#include "tools/reports/page.h"
+#include "tools/reports/search_report.h"
 #include "tools/validation/fit.h"
 #include "tools/validation/fitted_figures.h"
 #include "tools/validation/nearest_steps.h"
 #include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/validation_page.h"
 #include "tools/validation/validation_report.h"
+#include "tools/validation/validation_views.h"
 
 // Predicts published measurements.
 
@@ -29,7 +32,8 @@ namespace po = boost::program_options;
 
 struct Flags {
   std::vector<std::string> data;
-  std::string csv, json, page, plot, residuals;
+  std::string csv, json, page, plot, residuals, report;
+  std::string command;  // for the report
   std::string with, fit_out;
   bool fit = false;
   int32_t threads = 0;
@@ -53,7 +57,7 @@ absl::Status CheckReport(const std::string& report, const std::string& data) {
 absl::Status CheckReports(const Flags& flags) {
   for (const std::string& data : flags.data) {
     for (const std::string& report :
-         {flags.csv, flags.json, flags.page, flags.plot, flags.residuals}) {
+         {flags.csv, flags.json, flags.page, flags.plot, flags.residuals, flags.report}) {
       ORRERY_RETURN_IF_ERROR(CheckReport(report, data));
     }
   }
@@ -76,6 +80,13 @@ absl::Status Write(const Flags& flags, const ValidationReport& report) {
   }
   if (!flags.plot.empty()) {
     ORRERY_RETURN_IF_ERROR(WritePlot(flags.plot, ValidationPlot(report.steps)));
+  }
+  if (!flags.report.empty()) {
+    ORRERY_RETURN_IF_ERROR(WritePage({.title = "Predicted and measured",
+                                      .program = "validate",
+                                      .command = flags.command,
+                                      .sections = ValidationViews(report)},
+                                     flags.report));
   }
   if (flags.residuals.empty()) return absl::OkStatus();
   return WriteFile(flags.residuals, ResidualsText(report.steps));
@@ -103,7 +114,7 @@ absl::Status CheckFit(const Flags& flags) {
     return absl::InvalidArgumentError("--fit-out: wanted with --fit alone");
   }
   for (const std::string& report :
-       {flags.csv, flags.json, flags.page, flags.plot, flags.residuals}) {
+       {flags.csv, flags.json, flags.page, flags.plot, flags.residuals, flags.report}) {
     if (!flags.fit || report.empty()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("'", report, "': wanted without --fit; --fit-out has the rows, and --with ",
@@ -152,6 +163,8 @@ int Main(int argc, char** argv) {
       "json", po::value(&flags.json), "write figures and rows to this file")(
       "page", po::value(&flags.page),
       "write a page in Markdown to this file: figures, residuals by kind, and every row")(
+      "report", po::value(&flags.report),
+      "write a page with every row, errors and predicted against measured to this file (.html)")(
       "plot", po::value(&flags.plot),
       "draw predicted against measured step times to this file (.svg or .pdf); needs gnuplot")(
       "residuals", po::value(&flags.residuals),
@@ -166,6 +179,7 @@ int Main(int argc, char** argv) {
       "threads to predict with [one a core]; what comes out does not depend on them")(
       "with", po::value(&flags.with),
       "predict, or begin to fit, with the figures of such a folder");
+  flags.command = CommandText(argc, argv);
   return RunProgram(argc, argv, spec, [&] { return Validate(flags); });
 }
 

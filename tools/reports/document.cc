@@ -95,10 +95,9 @@ Json ViewJson(const TimelineView& view) {
   for (const Slice& slice : view.slices) {
     slices.push_back({slice.row, slice.kind, slice.start_s, slice.end_s, slice.label});
   }
-  return {{"kind", "timeline"},          {"title", view.title},
-          {"rows", view.rows},           {"kinds", view.kinds},
-          {"slices", std::move(slices)}, {"labels", view.labels},
-          {"begin", view.begin_s},       {"end", view.end_s}};
+  return {{"kind", "timeline"},    {"title", view.title},   {"unit", view.unit},
+          {"rows", view.rows},     {"kinds", view.kinds},   {"slices", std::move(slices)},
+          {"labels", view.labels}, {"begin", view.begin_s}, {"end", view.end_s}};
 }
 
 Json SectionsJson(const std::vector<Section>& sections) {

@@ -58,10 +58,10 @@ class Words {
 };
 
 std::string LabelOf(const search::StepSpan& span, const search::StepSpan* with) {
+  constexpr absl::string_view kLetters[] = {"F", "B", "I", "W"};  // by KindOf
   if (span.update) return "update";
-  std::string label =
-      absl::StrCat(KindNames()[static_cast<size_t>(KindOf(span))], " of microbatch ",
-                   span.step.microbatch, ", stage ", span.step.stage);
+  std::string label = absl::StrCat(kLetters[static_cast<size_t>(KindOf(span))], " mb ",
+                                   span.step.microbatch, " of stage ", span.step.stage);
   if (with != nullptr) absl::StrAppend(&label, ", beside ", LabelOf(*with, nullptr));
   return label;
 }

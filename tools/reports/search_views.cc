@@ -7,8 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "search/pruning.h"
 #include "transforms/plan/axis.h"
 #include "transforms/plan/plan_text.h"

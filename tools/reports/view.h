@@ -58,7 +58,7 @@ struct ChartView {
   std::vector<Panel> panels = {};
 };
 
-/// What ran in a row of a timeline, from when to when.
+/// What ran in a row of a timeline, from when to when; in the unit of the view.
 struct Slice {
   int32_t row = 0, kind = 0;  // places in TimelineView's lists
   double start_s = 0, end_s = 0;
@@ -68,6 +68,7 @@ struct Slice {
 /// What ran when: rows down, time across. Slices of a row do not overlap.
 struct TimelineView {
   std::string title;
+  std::string unit = "s";  // or "" for units of time
   std::vector<std::string> rows = {};
   std::vector<std::string> kinds = {};  // a colour each
   std::vector<Slice> slices = {};

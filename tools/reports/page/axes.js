@@ -133,5 +133,26 @@
     };
   }
 
-  parts.axes = { makeScale, valueAxis, tightAxis, categoryAxis, sharedRange, look, tickText };
+  // Zooming with Ctrl and the wheel, and moving by dragging; the wheel alone scrolls the page.
+  function wheelZoom(filterMode) {
+    return {
+      type: "inside",
+      xAxisIndex: 0,
+      zoomOnMouseWheel: "ctrl",
+      moveOnMouseWheel: false,
+      preventDefaultMouseMove: false,
+      filterMode,
+    };
+  }
+
+  parts.axes = {
+    makeScale,
+    valueAxis,
+    tightAxis,
+    categoryAxis,
+    sharedRange,
+    look,
+    tickText,
+    wheelZoom,
+  };
 })();

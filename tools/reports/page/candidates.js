@@ -21,8 +21,8 @@
   class Explorer {
     constructor(search, title) {
       this.search = search;
+      this.title = title;
       this.candidates = new parts.columns.Candidates(search);
-      this.inputs = new Map();
       this.says = element("p", { class: "count", role: "status" });
       if ((search.runs || []).length > 0) {
         this.runs = new parts.Runs(
@@ -149,7 +149,7 @@
       );
     }
 
-    // Columns that are not shown are none of Tabulator's: it would make cells for them all the same.
+    // Columns that are not shown are none of Tabulator's: it would make cells for them too.
     showColumn(column, show) {
       if (!show) {
         if (this.candidates.filters.has(column.name))
@@ -168,63 +168,7 @@
       );
     }
 
-    // The filter of a column, for Tabulator's head: a list of few texts, else a text, with the few
-    // numbers there are to choose from. No waiting for a pause in typing: filters are fast.
-    filterInput(column) {
-      return (cell, onRendered, success) => {
-        const label = `Filter ${column.title}`;
-        const isList = column.few && column.kind !== "number";
-        const texts = (column.few || []).map((value) =>
-          units.format(value, column.kind === "number" ? "" : column.unit),
-        );
-        const input = isList
-          ? element(
-              "select",
-              { "aria-label": label },
-              element("option", { value: "", text: "any" }),
-              texts.map((text, at) =>
-                element("option", {
-                  value: column.few[at] === null ? "–" : column.kind === "text" ? `=${text}` : text,
-                  text,
-                }),
-              ),
-            )
-          : element("input", {
-              type: "text",
-              "aria-label": label,
-              autocomplete: "off",
-              spellcheck: "false",
-            });
-        if (!isList && column.few) this.addHints(input, texts);
-        input.value = cell.getValue() || "";
-        input.addEventListener("input", () => {
-          this.markUnreadable(column, input);
-          success(input.value);
-        });
-        this.inputs.set(column.name, input);
-        return input;
-      };
-    }
-
-    addHints(input, texts) {
-      const id = parts.dom.uniqueId("hints");
-      input.setAttribute("list", id);
-      this.element.append(
-        element(
-          "datalist",
-          { id },
-          texts.map((text) => element("option", { value: text })),
-        ),
-      );
-    }
-
-    markUnreadable(column, input) {
-      const unreadable =
-        input.value.trim() !== "" && parts.columns.condition(column, input.value) === null;
-      input.setAttribute("aria-invalid", String(unreadable));
-    }
-
-    // Wide enough for its title and the first of its cells, so that Tabulator need not measure them.
+    // Wide enough for its title and the first of its cells: Tabulator need not measure them.
     widthOf(column) {
       const cells = Array.from(
         this.candidates.base.subarray(0, 50),
@@ -246,7 +190,7 @@
         width: column.name === "reason" ? 320 : this.widthOf(column),
         titleFormatter: parts.tables.sortTitle(column.title),
         formatter: parts.tables.cellFormatter(column.unit),
-        headerFilter: this.filterInput(column),
+        headerFilter: parts.columnFilter(column, this.element),
         headerFilterLiveFilter: false,
         headerFilterPlaceholder: "filter",
         headerSortTristate: true,
@@ -345,7 +289,8 @@
         this.search.all_rows > this.candidates.count
           ? ` (the search had ${count(this.search.all_rows)}; the page holds the first)`
           : "";
-      this.says.textContent = `${count(kept.length)} of ${count(this.candidates.count)} candidates${beyond}`;
+      const all = count(this.candidates.count);
+      this.says.textContent = `${count(kept.length)} of ${all} candidates${beyond}`;
       if (kept === this.drawn) return;
       this.drawn = kept;
       clearTimeout(this.drawing);
@@ -360,7 +305,7 @@
       else this.table.setPage(1);
     }
 
-    // On paper: a plain table of the first candidates that the filters keep, as Tabulator's box scrolls.
+    // On paper: a plain table of the first candidates that filters keep, Tabulator scrolls.
     preparePrint() {
       const shown = this.table
         .getColumns()
@@ -377,6 +322,11 @@
           rows,
         ),
       );
+    }
+
+    markRow(row) {
+      const hasRun = Boolean(this.runs) && this.runs.indexOfRow(row.getData().id) >= 0;
+      row.getElement().classList.toggle("has-run", hasRun);
     }
 
     // To be called when it stands in the page; a promise of the first rows.
@@ -404,16 +354,10 @@
           ajaxRequestFunc: (url, config, params) => Promise.resolve(this.page(params)),
           columnHeaderSortMulti: false,
           langs: { default: { pagination: { page_size: "Rows a page" } } },
-          rowFormatter: (row) =>
-            row
-              .getElement()
-              .classList.toggle(
-                "has-run",
-                Boolean(this.runs && this.runs.indexOfRow(row.getData().id) >= 0),
-              ),
+          rowFormatter: (row) => this.markRow(row),
         });
         this.table.on("rowClick", (event, row) => this.pick(row.getData().id, event));
-        this.table.on("tableBuilt", () => parts.tables.mendRoles(this.table, "Candidates"));
+        this.table.on("tableBuilt", () => parts.tables.mendRoles(this.table, this.title));
         this.table.on("dataProcessed", resolve);
         window.addEventListener("beforeprint", () => this.preparePrint());
       });

@@ -58,7 +58,10 @@
       this.range = { start: 0, end: 100 };
       this.place = element("div", { class: "drawing" });
       this.place.style.height = `${spec.height || 320}px`;
-      const numbers = parts.tables.tableToggle(spec.title || "chart", spec.numbers);
+      const numbers = (this.numbers = parts.tables.tableToggle(
+        spec.title || "chart",
+        spec.numbers,
+      ));
       this.element = element(
         "figure",
         { class: "chart" },

@@ -28,7 +28,8 @@
         role: "alert",
         text:
           `What went wrong: ${problem && problem.message ? problem.message : problem}. ` +
-          "The file may be cut short, or the browser too old (it needs DecompressionStream: Chrome 80, Firefox 113, Safari 16.4).",
+          "The file may be cut short, or the browser too old: " +
+          "Chrome 80, Firefox 113 or Safari 16.4 is the least.",
       }),
     );
   }

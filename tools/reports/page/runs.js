@@ -28,7 +28,9 @@
       this.element = parts.sections.topSection(title, title, [
         element("p", {
           class: "quiet",
-          text: "Choose one, or two to compare. Rows of candidates that have a configuration choose it too.",
+          text:
+            "Choose one, or two to compare. " +
+            "Rows of candidates that have a configuration choose it too.",
         }),
         element("div", { class: "choices" }, this.selectA.label, this.selectB.label),
         this.says,
@@ -117,50 +119,51 @@
       );
     }
 
+    // One run's share of a section that both are shown in; `beside` is the other's section.
+    half(letter, run, section, beside, longest) {
+      const options = {
+        level: 4,
+        longest,
+        prefix: `${letter}: `,
+        peers: beside ? beside.views : [],
+      };
+      return element(
+        "div",
+        { class: "half" },
+        element(
+          "p",
+          { class: "half-name" },
+          element("span", { class: `letter letter-${letter.toLowerCase()}`, text: letter }),
+          ` ${run.name || ""}`,
+        ),
+        section
+          ? parts.sections.sectionBody(section, options)
+          : element("p", { class: "quiet", text: "Has no such section." }),
+      );
+    }
+
     pair(a, b) {
-      const ids = [
-        ...new Set([...(a.sections || []), ...(b.sections || [])].map((section) => section.id)),
-      ];
+      const sectionsOf = (run) => run.sections || [];
+      const ids = [...new Set([...sectionsOf(a), ...sectionsOf(b)].map((section) => section.id))];
       const longest = longestOf([a, b]);
-      const half = (letter, run, id) => {
-        const find = (of) => (of.sections || []).find((one) => one.id === id);
-        const section = find(run),
-          beside = find(run === a ? b : a);
+      const both = ids.map((id) => {
+        const [one, two] = [a, b].map((run) =>
+          sectionsOf(run).find((section) => section.id === id),
+        );
         return element(
           "div",
-          { class: "half" },
-          element(
-            "p",
-            { class: "half-name" },
-            element("span", { class: `letter letter-${letter.toLowerCase()}`, text: letter }),
-            ` ${run.name || ""}`,
-          ),
-          section
-            ? parts.sections.sectionBody(section, {
-                level: 4,
-                longest,
-                prefix: `${letter}: `,
-                peers: beside ? beside.views : [],
-              })
-            : element("p", { class: "quiet", text: "Has no such section." }),
-        );
-      };
-      const titleOf = (id) =>
-        [a, b].flatMap((run) => run.sections || []).find((section) => section.id === id).title ||
-        id;
-      return [
-        this.differences(a, b),
-        heading(3, "A and B in figures", { class: "run-title" }),
-        this.figures(a, b),
-        ...ids.map((id) =>
+          { class: "run-section" },
+          heading(3, (one || two).title || id, { class: "run-title" }),
           element(
             "div",
-            { class: "run-section" },
-            heading(3, titleOf(id), { class: "run-title" }),
-            element("div", { class: "halves" }, half("A", a, id), half("B", b, id)),
+            { class: "halves" },
+            this.half("A", a, one, two, longest),
+            this.half("B", b, two, one, longest),
           ),
-        ),
-      ];
+        );
+      });
+      const title = heading(3, "A and B in figures", { class: "run-title" });
+      return [this.differences(a, b), title, this.figures(a, b), ...both];
     }
 
     // Which axes of the search A and B differ in.
@@ -195,47 +198,38 @@
       );
     }
 
-    figures(a, b) {
-      const names = [
-        ...new Set([...(a.figures || []), ...(b.figures || [])].map((figure) => figure.name)),
-      ];
-      const rows = names.map((name) => {
-        const [one, two] = [a, b].map(
-          (run) => (run.figures || []).find((figure) => figure.name === name) || {},
-        );
-        const unit = one.unit || two.unit || "",
-          numeric = typeof one.value === "number" && typeof two.value === "number";
-        const change = numeric ? two.value - one.value : null;
-        const signed =
-          change === null
-            ? null
-            : `${change > 0 ? "+" : ""}${units.format(change, unit).replace(/^-/, "−")}`;
-        const ratio = numeric && one.value !== 0 ? (two.value / one.value).toFixed(3) : null;
-        return [
+    // A figure of both: {cells, exact: what the numbers' titles say}.
+    figureOfBoth(name, a, b) {
+      const of = (run) => (run.figures || []).find((figure) => figure.name === name) || {};
+      const one = of(a);
+      const two = of(b);
+      const unit = one.unit || two.unit || "";
+      const numeric = typeof one.value === "number" && typeof two.value === "number";
+      const change = numeric ? two.value - one.value : null;
+      const sign = change > 0 ? "+" : "";
+      return {
+        cells: [
           one.title || two.title || name,
           units.format(one.value, unit),
           units.format(two.value, unit),
-          signed,
-          ratio,
-          [
-            units.exact(one.value, unit),
-            units.exact(two.value, unit),
-            change === null ? null : units.exact(change, unit),
-          ],
-        ];
-      });
+          numeric ? sign + units.format(change, unit).replace(/^-/, "−") : null,
+          numeric && one.value !== 0 ? (two.value / one.value).toFixed(3) : null,
+        ],
+        exact: [one.value, two.value, change].map((value) => units.exact(value, unit)),
+      };
+    }
+
+    figures(a, b) {
+      const all = [...(a.figures || []), ...(b.figures || [])];
+      const names = [...new Set(all.map((figure) => figure.name))];
+      const rows = names.map((name) => this.figureOfBoth(name, a, b));
       const columns = ["figure", "A", "B", "B − A", "B / A"].map((name) => ({ name }));
-      const box = parts.tables.plainTable(
-        "Figures of A and B",
-        columns,
-        rows.map((row) => row.slice(0, 5)),
-      );
+      const cells = rows.map((row) => row.cells);
+      const box = parts.tables.plainTable("Figures of A and B", columns, cells);
       box.classList.add("figures-of-two");
-      box
-        .querySelectorAll("tbody tr")
-        .forEach((line, at) =>
-          rows[at][5].forEach((exact, cell) => exact && (line.cells[cell + 1].title = exact)),
-        );
+      box.querySelectorAll("tbody tr").forEach((line, at) => {
+        rows[at].exact.forEach((exact, cell) => (line.cells[cell + 1].title = exact));
+      });
       return box;
     }
   }

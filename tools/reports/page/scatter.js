@@ -59,9 +59,12 @@
         title: "Step time over memory",
         level: 3,
         zooms: true,
-        subtitle: `${this.yScale.name}, over ${this.xScale.name}: candidates that fit and that the filters keep. A click on a larger point shows its configuration.`,
+        subtitle:
+          `${this.yScale.name}, over ${this.xScale.name}: candidates that fit and that the ` +
+          "filters keep. A click on a larger point shows its configuration.",
         description:
-          "Step time over peak memory of the candidates that fit. The Pareto front is a line. The table below holds the same numbers.",
+          "Step time over peak memory of the candidates that fit. The Pareto front is a line. " +
+          "The button below shows the numbers as a table.",
         legend: [
           { name: "candidates", hue: "sky" },
           { name: "Pareto front", hue: "vermillion" },
@@ -82,6 +85,7 @@
       if (!this.frame) return;
       this.rows = kept.filter((row) => this.isDrawn(row));
       this.frame.redraw();
+      this.frame.numbers.refresh();
     }
 
     pairs(rows) {
@@ -102,75 +106,72 @@
     }
 
     build(theme, width) {
-      const many = this.rows.length > 2000,
-        kept = new Set(this.rows);
+      const kept = new Set(this.rows);
       this.shownRuns = this.withRun.filter((row) => kept.has(row));
-      const letters = new Map(this.chosen().map(([letter, row]) => [row, letter]));
-      const axisOf = (scale) => ({ ...axes.valueAxis(scale, theme, true) });
+      const axisOf = (scale) => axes.valueAxis(scale, theme, true);
+      const name = { name: this.xScale.name, nameLocation: "middle", nameGap: 30 };
       return {
         height: width < 520 ? 300 : 400,
         option: {
           grid: { left: 8, right: 20, top: 14, bottom: 40, containLabel: true },
-          xAxis: {
-            ...axisOf(this.xScale),
-            name: this.xScale.name,
-            nameLocation: "middle",
-            nameGap: 30,
-          },
+          xAxis: { ...axisOf(this.xScale), ...name },
           yAxis: { ...axisOf(this.yScale), axisLine: { show: false } },
-          dataZoom: [
-            {
-              type: "inside",
-              xAxisIndex: 0,
-              zoomOnMouseWheel: "ctrl",
-              moveOnMouseWheel: false,
-              filterMode: "filter",
-            },
-          ],
+          dataZoom: [axes.wheelZoom("filter")],
           tooltip: {
             trigger: "item",
             formatter: (params) => this.tip(this.rowOf(params.seriesIndex, params.dataIndex)),
           },
-          series: [
-            {
-              name: "candidates",
-              type: "scatter",
-              data: many ? this.flatPairs(this.rows) : this.pairs(this.rows),
-              large: many,
-              dimensions: ["x", "y"],
-              symbolSize: many ? 3 : 8,
-              itemStyle: { color: theme.hues.sky, opacity: many ? 0.5 : 0.85 },
-            },
-            {
-              name: "Pareto front",
-              type: "line",
-              data: this.pairs(this.front),
-              symbol: "diamond",
-              symbolSize: 8,
-              z: 3,
-              lineStyle: { width: 2, color: theme.hues.vermillion },
-              itemStyle: { color: theme.hues.vermillion },
-            },
-            {
-              name: "with a configuration",
-              type: "scatter",
-              data: this.pairs(this.shownRuns),
-              symbolSize: 15,
-              z: 4,
-              labelLayout: { moveOverlap: "shiftX" },
-              itemStyle: { color: theme.hues.blue, borderColor: theme.surface, borderWidth: 2 },
-              label: {
-                show: true,
-                position: "top",
-                color: theme.text,
-                fontWeight: 700,
-                fontSize: 13,
-                textBorderColor: theme.surface,
-                textBorderWidth: 3,
-                formatter: (params) => letters.get(this.shownRuns[params.dataIndex]) || "",
-              },
-            },
-          ],
+          series: [this.pointSeries(theme), this.frontSeries(theme), this.runSeries(theme)],
+        },
+      };
+    }
+
+    pointSeries(theme) {
+      const many = this.rows.length > 2000;
+      return {
+        name: "candidates",
+        type: "scatter",
+        data: many ? this.flatPairs(this.rows) : this.pairs(this.rows),
+        large: many,
+        dimensions: ["x", "y"],
+        symbolSize: many ? 3 : 8,
+        itemStyle: { color: theme.hues.sky, opacity: many ? 0.5 : 0.85 },
+      };
+    }
+
+    frontSeries(theme) {
+      return {
+        name: "Pareto front",
+        type: "line",
+        data: this.pairs(this.front),
+        symbol: "diamond",
+        symbolSize: 8,
+        z: 3,
+        lineStyle: { width: 2, color: theme.hues.vermillion },
+        itemStyle: { color: theme.hues.vermillion },
+      };
+    }
+
+    // Those with a configuration; A and B have their letters.
+    runSeries(theme) {
+      const letters = new Map(this.chosen().map(([letter, row]) => [row, letter]));
+      return {
+        name: "with a configuration",
+        type: "scatter",
+        data: this.pairs(this.shownRuns),
+        symbolSize: 15,
+        z: 4,
+        labelLayout: { moveOverlap: "shiftX" },
+        itemStyle: { color: theme.hues.blue, borderColor: theme.surface, borderWidth: 2 },
+        label: {
+          show: true,
+          position: "top",
+          color: theme.text,
+          fontWeight: 700,
+          fontSize: 13,
+          textBorderColor: theme.surface,
+          textBorderWidth: 3,
+          formatter: (params) => letters.get(this.shownRuns[params.dataIndex]) || "",
         },
       };
     }

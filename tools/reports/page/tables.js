@@ -71,8 +71,8 @@
       element("button", { type: "button", class: "sort", title: `Sort by ${title}`, text: title });
   }
 
-  // Tabulator says that the grid owns its rows alone, which leaves its heads without a grid, and the
-  // box that scrolls, which one can tab to, has no role.
+  // Tabulator says that the grid owns its rows alone, which leaves its heads without a grid; and
+  // the box that scrolls, which one can tab to, has no role.
   function mendRoles(table, label) {
     table.element.removeAttribute("aria-owns");
     table.element.setAttribute("aria-label", label);
@@ -144,31 +144,26 @@
       : longTable(label, columns, rows);
   }
 
-  // A button that shows and hides the numbers of a chart; they are made when first asked for.
+  // A button that shows and hides the numbers of a chart, which are made when asked for. `refresh`
+  // is for charts whose numbers change.
   function tableToggle(label, makeTable) {
     const id = parts.dom.uniqueId("numbers");
     const place = element("div", { id, hidden: true });
-    const toggle = button(
-      "Show as table",
-      { "aria-expanded": "false", "aria-controls": id },
-      () => {
-        place.hidden = !place.hidden;
-        toggle.setAttribute("aria-expanded", String(!place.hidden));
-        toggle.textContent = place.hidden ? "Show as table" : "Hide the table";
-        if (place.childElementCount > 0) return;
-        const { columns, rows } = makeTable();
-        place.append(plainTable(label, columns, rows.slice(0, 1000)));
-        if (rows.length > 1000) {
-          place.append(
-            element("p", {
-              class: "quiet",
-              text: `The first 1,000 of ${rows.length.toLocaleString("en-US")} rows.`,
-            }),
-          );
-        }
-      },
-    );
-    return { toggle, place };
+    const fill = () => {
+      const { columns, rows } = makeTable();
+      const total = rows.length.toLocaleString("en-US");
+      const more = element("p", { class: "quiet", text: `The first 1,000 of ${total} rows.` });
+      place.replaceChildren(plainTable(label, columns, rows.slice(0, 1000)));
+      if (rows.length > 1000) place.append(more);
+    };
+    const flip = () => {
+      place.hidden = !place.hidden;
+      toggle.setAttribute("aria-expanded", String(!place.hidden));
+      toggle.textContent = place.hidden ? "Show as table" : "Hide the table";
+      if (!place.hidden) fill();
+    };
+    const toggle = button("Show as table", { "aria-expanded": "false", "aria-controls": id }, flip);
+    return { toggle, place, refresh: () => place.hidden || fill() };
   }
 
   parts.tables = {

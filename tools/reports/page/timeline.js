@@ -81,9 +81,9 @@
         return parts.tip(view.labels[label] || view.kinds[kind], [
           [theme.hues[hues.get(view.kinds[kind])], view.kinds[kind], ""],
           [null, "on", String(view.rows[row])],
-          [null, "from", units.both(start, "s")],
-          [null, "to", units.both(end, "s")],
-          [null, "takes", units.both(end - start, "s")],
+          [null, "from", units.both(start, view.unit)],
+          [null, "to", units.both(end, view.unit)],
+          [null, "takes", units.both(end - start, view.unit)],
         ]);
       },
     };
@@ -92,11 +92,30 @@
   const rowHeight = (count) =>
     count <= 16 ? 30 : count <= 40 ? 22 : Math.max(8, Math.floor(900 / count));
 
+  function slider(gutter, theme) {
+    return {
+      type: "slider",
+      xAxisIndex: 0,
+      filterMode: "weakFilter",
+      left: gutter,
+      right: 16,
+      bottom: 8,
+      height: 20,
+      showDetail: false,
+      brushSelect: false,
+      borderColor: theme.grid,
+      fillerColor: theme.dark ? "#3b97d344" : "#0072b222",
+      handleStyle: { color: theme.surface, borderColor: theme.axis },
+      moveHandleSize: 0,
+      showDataShadow: false,
+      textStyle: { color: theme.muted },
+    };
+  }
+
   function build(view, scale, span, theme, width, hues) {
     const gutter = Math.min(190, Math.round(width * 0.27));
     const inner = Math.max(60, view.rows.length * rowHeight(view.rows.length));
     const base = axes.look(theme);
-    const zoom = { xAxisIndex: 0, filterMode: "weakFilter" };
     return {
       height: inner + 88,
       option: {
@@ -125,31 +144,7 @@
         },
         series: makeSeries(view, scale, theme, hues),
         tooltip: tooltip(view, theme, hues),
-        dataZoom: [
-          {
-            ...zoom,
-            type: "inside",
-            zoomOnMouseWheel: "ctrl",
-            moveOnMouseWheel: false,
-            preventDefaultMouseMove: false,
-          },
-          {
-            ...zoom,
-            type: "slider",
-            left: gutter,
-            right: 16,
-            bottom: 8,
-            height: 20,
-            showDetail: false,
-            brushSelect: false,
-            borderColor: theme.grid,
-            fillerColor: theme.dark ? "#3b97d344" : "#0072b222",
-            handleStyle: { color: theme.surface, borderColor: theme.axis },
-            moveHandleSize: 0,
-            showDataShadow: false,
-            textStyle: { color: theme.muted },
-          },
-        ],
+        dataZoom: [axes.wheelZoom("weakFilter"), slider(gutter, theme)],
       },
     };
   }
@@ -160,9 +155,9 @@
         { name: "row" },
         { name: "kind" },
         { name: "what" },
-        { name: "from", unit: "s" },
-        { name: "to", unit: "s" },
-        { name: "takes", unit: "s" },
+        { name: "from", unit: view.unit },
+        { name: "to", unit: view.unit },
+        { name: "takes", unit: view.unit },
       ],
       rows: view.slices.map(([row, kind, start, end, label]) => [
         view.rows[row],
@@ -178,12 +173,20 @@
   // The figure of a timeline. `longest`: seconds that its axis holds at least, so that two of them
   // side by side compare.
   function timeline(given, level, longest) {
-    const view = { title: "Timeline", rows: [], kinds: [], slices: [], labels: [], ...given };
+    const view = {
+      title: "Timeline",
+      unit: "s",
+      rows: [],
+      kinds: [],
+      slices: [],
+      labels: [],
+      ...given,
+    };
     if (view.slices.length === 0) return parts.emptyChart(view, level);
     const last = view.slices.reduce((most, slice) => Math.max(most, slice[3]), 0);
     const begin = view.begin || 0,
       span = { begin, end: Math.max(view.end || last, begin + (longest || 0)) };
-    const scale = axes.makeScale({ name: "time", unit: "s" }, [span.end], true);
+    const scale = axes.makeScale({ name: "time", unit: view.unit }, [span.end], true);
     const hues = parts.colors.assignHues(view.kinds);
     return new parts.ChartFrame({
       title: view.title,
@@ -191,8 +194,10 @@
       zooms: true,
       subtitle: "Ctrl and the wheel zoom, dragging moves; so do the buttons below.",
       description:
-        `${view.title}: ${view.rows.length} rows over ${units.format(span.end - span.begin, "s")}, ` +
-        `${view.slices.length} slices of ${view.kinds.join(", ")}. The button below shows them as a table.`,
+        `${view.title}: ${view.rows.length} rows over ` +
+        `${units.format(span.end - span.begin, view.unit)}, ` +
+        `${view.slices.length} slices of ${view.kinds.join(", ")}. ` +
+        "The button below shows them as a table.",
       legend: view.kinds.map((name) => ({ name, hue: hues.get(name) })),
       height: view.rows.length * rowHeight(view.rows.length) + 88,
       build: (theme, width) => build(view, scale, span, theme, width, hues),
