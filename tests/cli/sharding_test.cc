@@ -77,16 +77,16 @@ const std::string kExperts =
 // memory is less: so it is, where nobody says otherwise, no slower and no larger.
 TEST(Sharding, ByThePatternSplitsTheSequenceWhereThatCostsNothing) {
   int split = 0;  // not where an all-reduce of short messages takes less than both
-  for (const std::string plan :
-       {"--hp 2", "--hp 8", "--dp 2 --hp 4", "--hp 4 --cp 2", "--hp 2 --ep 8", "--hp 16",
-        "--dp 2 --hp 2 --cp 2 --ep 4", "--hp 4 --pp 2 --micro-batches 4 --stages-by layers"}) {
+  for (const std::string& plan : CasesToWalk<std::string>(
+           {"--hp 8", "--hp 2", "--dp 2 --hp 4", "--hp 4 --cp 2", "--hp 2 --ep 8", "--hp 16",
+            "--dp 2 --hp 2 --cp 2 --ep 4", "--hp 4 --pp 2 --micro-batches 4 --stages-by layers"})) {
     const std::string command = kExperts + plan + " --sharding megatron";
     const json by_itself = Report(command), whole = Report(command + " --sequence-parallel=0");
     EXPECT_LE(by_itself["step_time_s"], whole["step_time_s"]) << plan;
     EXPECT_LE(by_itself["peak_memory_bytes"], whole["peak_memory_bytes"]) << plan;
     split += by_itself["peak_memory_bytes"] < whole["peak_memory_bytes"] ? 1 : 0;
   }
-  EXPECT_GE(split, 4);
+  EXPECT_GE(split, CasesToWalk(4));
   // Here gradients hide an all-reduce better, which no price tells.
   const std::string hidden =
       "simulate --model gpt:layers=2,hidden=1024,heads=16,seq=1024,vocab=32000,flash=1,experts=16,"

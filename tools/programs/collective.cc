@@ -23,6 +23,7 @@
 #include "tools/flags.h"
 #include "tools/measurements.h"
 #include "tools/reports/page.h"
+#include "tools/reports/plot_views.h"
 #include "tools/reports/search_report.h"
 
 // One collective on a cluster: how long it takes, how close to the bound, and over which link.
@@ -37,7 +38,7 @@ using cost_models::ChosenCollective;
 // As they are given; so many fields: a flag each.
 struct Flags {
   std::string kind = "all-reduce", bytes = "64MiB", sizes, cluster, group, cases;
-  std::string algorithm = "auto", network = "fluid", cost_model, measurements, report;
+  std::string algorithm = "auto", network = "fluid", cost_model, measurements, report, plot;
   std::string command;  // for the report
   bool every_transfer = false, fit = false, every_point = false;
 };
@@ -247,8 +248,10 @@ Document SweepDocument(const Flags& flags, const Question& question,
 
 absl::Status WriteReport(const Flags& flags, const Question& question,
                          const std::vector<SweepRow>& rows) {
-  if (flags.report.empty()) return absl::OkStatus();
-  return WritePage(SweepDocument(flags, question, rows), flags.report);
+  if (flags.report.empty() && flags.plot.empty()) return absl::OkStatus();
+  const Document document = SweepDocument(flags, question, rows);
+  if (!flags.report.empty()) ORRERY_RETURN_IF_ERROR(WritePage(document, flags.report));
+  return flags.plot.empty() ? absl::OkStatus() : WriteFirstPlot(document.sections, flags.plot);
 }
 
 absl::Status Sweep(const Flags& flags, const Question& question) {
@@ -268,9 +271,12 @@ absl::Status Sweep(const Flags& flags, const Question& question) {
 
 absl::Status Collective(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(MakeNetwork(flags.network, simulator::Program()).status());
-  if (!flags.report.empty() && (flags.fit || !flags.cases.empty() || !flags.measurements.empty())) {
+  if (!flags.plot.empty()) ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.plot), "--plot"));
+  const bool shows = !flags.report.empty() || !flags.plot.empty();
+  if (shows && (flags.fit || !flags.cases.empty() || !flags.measurements.empty())) {
     return absl::InvalidArgumentError(
-        "--report: is of a collective; wanted it without --cases, --fit and --measurements");
+        "--report and --plot are of a collective; wanted them without --cases, --fit and "
+        "--measurements");
   }
   if (!flags.cases.empty()) {
     ORRERY_ASSIGN_OR_RETURN(const std::string csv,
@@ -350,6 +356,7 @@ int Main(int argc, char** argv) {
       "compare the presets with the sweeps of a file (tests/data/measured_collectives.json), as "
       "CSV; FILE,only=H100 too")("every-point", po::bool_switch(&flags.every_point),
                                  "with --measurements: a line for each size")(
+      "plot", po::value(&flags.plot), "draw the same to this file (.svg or .pdf)")(
       "report", po::value(&flags.report),
       "write a page with the bus bandwidth over sizes to this file (.html)")(
       "cases", po::value(&flags.cases),

@@ -14,13 +14,12 @@
 #include "search/settings/settings.h"
 #include "search/spaces/space.h"
 #include "search/views/front.h"
-#include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/interrupt.h"
 #include "tools/presets.h"
-#include "tools/reports/page.h"
 #include "tools/reports/search_report.h"
+#include "tools/search_files.h"
 #include "tools/search_job.h"
 #include "tools/search_lists.h"
 #include "tools/search_question.h"
@@ -44,8 +43,8 @@ struct Flags {
   std::string stack = "ideal";
   std::string price;
   bool cuda_graphs = false;
-  std::string csv, json, trace, report;
-  std::string command;  // for the report
+  std::string trace;
+  SearchFileFlags files;
   int64_t top = 10;
   bool no_prune = false;
   bool no_skip = false;
@@ -65,17 +64,12 @@ struct Asked {
   SearchJob job;
 };
 
-// What files are made of, and who is the best of each question.
-struct Told {
-  std::string csv, json;
-  struct Best {
-    std::string title;
-    search::Result result;
-    search::ParallelPlan base;
-    double price = 0;  // of a sample
-  };
-  std::vector<Best> best;
-  Document document;  // of the report
+// The best of a question.
+struct Best {
+  std::string title;
+  search::Result result;
+  search::ParallelPlan base;
+  double price = 0;  // of a sample
 };
 
 absl::Status WriteBestTrace(const search::Settings& settings, const search::SearchRows& rows,
@@ -108,32 +102,12 @@ void TellBest(const search::Settings& settings, const search::Result& best,
             << title << ": " << transforms::ToString(best.plan, settings.front().base) << "\n";
 }
 
-void AddToFiles(const Flags& flags, const search::Setting& setting, const search::SearchRows& rows,
-                Told& told) {
-  if (!flags.csv.empty()) {
-    const std::string csv = search::ResultsCsv(setting, rows);
-    const size_t begin = told.csv.empty() ? 0 : csv.find('\n') + 1;  // behind the header
-    absl::StrAppend(&told.csv, absl::string_view(csv).substr(begin));
-  }
-  if (!flags.json.empty()) AppendJsonList(search::ResultsJson(setting, rows), told.json);
-}
-
-absl::Status WriteFiles(const Flags& flags, Told& told) {
-  if (!flags.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.csv, told.csv));
-  if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, told.json));
-  if (flags.report.empty()) return absl::OkStatus();
-  told.document.program = "grid_search";
-  told.document.command = flags.command;
-  return WritePage(told.document, flags.report);
-}
-
 // Prints what came of a question. FailedPrecondition where nothing is feasible.
 absl::Status Tell(const Flags& flags, const search::Settings& settings, const JobOutcome& outcome,
-                  Told& told) {
+                  std::vector<Best>& bests) {
   const search::Setting& setting = settings.front();
   const search::SearchRows& rows = outcome.results;
   std::cout << search::ResultsTable(setting, rows, flags.top);
-  AddToFiles(flags, setting, rows, told);
   const std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
   if (!assumed.empty()) std::cout << "\nassumed: " << assumed << "\n";
   const std::vector<const search::Result*> ranked = search::Ranked(rows);
@@ -149,10 +123,9 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
   std::cout << search::TradesText(rows, flags.top) << search::FrontText(setting, rows, flags.top);
   std::cout << search::GapText(rows);
   TellBest(settings, *ranked.front(), outcome.is_part ? "best of the part" : "best");
-  told.best.push_back({absl::StrCat(setting.model_name, ", batch ", setting.batch_size, ", on ",
-                                    setting.cluster.name),
-                       *ranked.front(), setting.base,
-                       search::PriceOfSample(setting, *ranked.front())});
+  bests.push_back({absl::StrCat(setting.model_name, ", batch ", setting.batch_size, ", on ",
+                                setting.cluster.name),
+                   *ranked.front(), setting.base, search::PriceOfSample(setting, *ranked.front())});
   return absl::OkStatus();
 }
 
@@ -256,9 +229,9 @@ absl::Status CheckSeveral(const Flags& flags, const Team* team) {
 }
 
 // One line for each question that has a feasible plan.
-void TellBests(const Told& told) {
+void TellBests(const std::vector<Best>& bests) {
   std::cout << "\nbest of each:\n";
-  for (const Told::Best& best : told.best) {
+  for (const Best& best : bests) {
     std::cout << best.title << ": " << ToString(best.result.step_time) << ", "
               << absl::StrFormat("%.4g samples/s", best.result.figures.throughput_samples_per_s)
               << (best.price > 0 ? absl::StrFormat(", %.4g a sample", best.price) : "") << ": "
@@ -273,7 +246,8 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
     Asked asked;
     ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
   }
-  Told told;
+  std::vector<Best> bests;
+  SearchFiles files(flags.files);
   for (const Question& question : questions) {
     Asked asked;
     ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
@@ -282,21 +256,20 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
     if (outcome.stopped || CaughtSignal() != 0) {
       return TellStopped(flags, *asked.settings, outcome, /*is_one=*/false);
     }
-    const absl::Status status = Tell(flags, *asked.settings, outcome, told);
+    const absl::Status status = Tell(flags, *asked.settings, outcome, bests);
     if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
-    if (!flags.report.empty()) {
-      ORRERY_RETURN_IF_ERROR(AddSearch(*asked.settings, outcome.results, told.document));
-    }
+    ORRERY_RETURN_IF_ERROR(files.Add(*asked.settings, outcome.results));
     std::cout << "\n";
   }
-  ORRERY_RETURN_IF_ERROR(WriteFiles(flags, told));
-  if (told.best.empty()) return absl::FailedPreconditionError("no candidate is feasible");
-  TellBests(told);
+  ORRERY_RETURN_IF_ERROR(files.Write());
+  if (bests.empty()) return absl::FailedPreconditionError("no candidate is feasible");
+  TellBests(bests);
   return absl::OkStatus();
 }
 
 absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_RETURN_IF_ERROR(CheckJob(flags.job));
+  ORRERY_RETURN_IF_ERROR(CheckSearchFiles(flags.files));
   ORRERY_ASSIGN_OR_RETURN(team, FindTeam());
   if (flags.job.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
@@ -315,14 +288,13 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
   if (!outcome.is_told) return absl::OkStatus();
   if (outcome.stopped) return TellStopped(flags, *asked.settings, outcome, /*is_one=*/true);
-  Told told;
-  const absl::Status status = Tell(flags, *asked.settings, outcome, told);
-  if (!flags.report.empty()) {
-    ORRERY_RETURN_IF_ERROR(AddSearch(*asked.settings, outcome.results, told.document));
-  }
-  ORRERY_RETURN_IF_ERROR(WriteFiles(flags, told));
+  std::vector<Best> bests;
+  const absl::Status status = Tell(flags, *asked.settings, outcome, bests);
+  SearchFiles files(flags.files);
+  ORRERY_RETURN_IF_ERROR(files.Add(*asked.settings, outcome.results));
+  ORRERY_RETURN_IF_ERROR(files.Write());
   ORRERY_RETURN_IF_ERROR(status);
-  if (!flags.trace.empty() && !told.best.empty()) {
+  if (!flags.trace.empty() && !bests.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteBestTrace(*asked.settings, outcome.results, flags.trace));
   }
   return outcome.journal;
@@ -367,11 +339,13 @@ int Main(int argc, char** argv) {
                                                                 StackHelp().c_str())(
       "cuda-graphs", po::bool_switch(&flags.cuda_graphs),
       "forward and backward are captured graphs: the host launches none of their kernels")(
-      "csv", po::value(&flags.csv), "write one row a candidate to this file")(
-      "json", po::value(&flags.json), "the same as JSON")(
+      "csv", po::value(&flags.files.csv), "write one row a candidate to this file")(
+      "json", po::value(&flags.files.json), "the same as JSON")(
       "trace", po::value(&flags.trace),
       "write the best candidate's Chrome trace (.json, .json.gz)")(
-      "report", po::value(&flags.report),
+      "plot", po::value(&flags.files.plot),
+      "draw throughput over degrees to this file (.svg or .pdf); needs gnuplot")(
+      "report", po::value(&flags.files.report),
       "write a page with all candidates, charts, and the best in detail to this file (.html)")(
       "no-prune", po::bool_switch(&flags.no_prune),
       "play candidates, too, that can be neither of the best nor on the Pareto front over time, "
@@ -387,7 +361,7 @@ int Main(int argc, char** argv) {
       "I/N: do the I-th of N parts alone, which take about equally long, as in 2/3")(
       "merge", po::value(&flags.job.merge)->multitoken(),
       "journals of all parts, F1 F2 …: tell what one search would have told");
-  flags.command = CommandText(argc, argv);
+  flags.files.command = CommandText(argc, argv);
   std::unique_ptr<Team> team;
   const int code = RunProgram(argc, argv, spec, [&] { return Search(flags, team); });
   if (team != nullptr && code != kDone) team->Abort(code);  // others may wait for this one

@@ -12,6 +12,7 @@
 #include "tools/flags.h"
 #include "tools/redistribution/redistribution.h"
 #include "tools/reports/page.h"
+#include "tools/reports/plot_views.h"
 #include "tools/reports/search_report.h"
 
 // The change of a tensor's layout on a mesh: its steps, what each costs, and what it needs.
@@ -26,7 +27,7 @@ using redistribution::RedistributionPlan;
 
 struct Flags {
   RedistributionText text;
-  std::string cost, cost_model = "roofline", planner = "optimal", limit, json, report, cases;
+  std::string cost, cost_model = "roofline", planner = "optimal", limit, json, report, plot, cases;
   std::string command;  // for the report
   bool compare = false, frontier = false;
 };
@@ -185,7 +186,9 @@ absl::Status CheckCases(const Flags& flags) {
                                                        {"to-blocks", !text.to_blocks.empty()},
                                                        {"compare", flags.compare},
                                                        {"frontier", flags.frontier},
-                                                       {"json", !flags.json.empty()}};
+                                                       {"json", !flags.json.empty()},
+                                                       {"report", !flags.report.empty()},
+                                                       {"plot", !flags.plot.empty()}};
   for (const auto& [flag, given] : others) {
     if (!given) continue;
     return absl::InvalidArgumentError(
@@ -208,6 +211,7 @@ absl::Status Redistribute(const Flags& flags) {
     std::cout << csv;
     return absl::OkStatus();
   }
+  if (!flags.plot.empty()) ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.plot), "--plot"));
   ORRERY_ASSIGN_OR_RETURN(const WrittenProblem written, ParseRedistribution(flags.text));
   const absl::string_view usual =
       written.notation == Notation::kMapping ? "tensorcraft" : "dtensor";
@@ -222,6 +226,10 @@ absl::Status Redistribute(const Flags& flags) {
   }
   if (!flags.report.empty()) {
     ORRERY_RETURN_IF_ERROR(WritePage(DocumentOf(flags, written, question, plan), flags.report));
+  }
+  if (!flags.plot.empty()) {
+    ORRERY_RETURN_IF_ERROR(
+        WriteFirstPlot(DocumentOf(flags, written, question, plan).sections, flags.plot));
   }
   if (flags.compare) {
     PrintComparison(question, limit);
@@ -265,6 +273,7 @@ int Main(int argc, char** argv) {
       "frontier", po::bool_switch(&flags.frontier),
       "all plans of which none is both cheaper and smaller than another")(
       "json", po::value(&flags.json), "write the plan to this file")(
+      "plot", po::value(&flags.plot), "draw what the steps cost to this file (.svg or .pdf)")(
       "report", po::value(&flags.report), "write a page with the plan to this file (.html)")(
       "cases", po::value(&flags.cases),
       "plan every record of a file such as tests/data/redistribution_dtensor.json, as CSV");

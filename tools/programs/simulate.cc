@@ -16,6 +16,8 @@
 #include "tools/play_program.h"
 #include "tools/report_text.h"
 #include "tools/reports/page.h"
+#include "tools/reports/plot_views.h"
+#include "tools/reports/run_sections.h"
 #include "tools/reports/run_views.h"
 #include "tools/reports/search_report.h"
 #include "tools/validation/nearest_steps.h"
@@ -38,7 +40,7 @@ struct Flags {
   PlanFlags plan_axes;
   std::string json;
   std::string trace;
-  std::string report;
+  std::string report, plot;
   std::string command;  // for the report
   std::string plan;
   std::string stack = "ideal";
@@ -88,10 +90,11 @@ absl::Status PrintPlan(const Flags& flags, const search::Setting& setting, int64
   if (flags.plan != "pipedream") {
     return absl::InvalidArgumentError(absl::StrCat("--plan '", flags.plan, "': wanted pipedream"));
   }
-  if (!flags.json.empty() || !flags.trace.empty() || !flags.report.empty() || flags.timeline ||
-      flags.explain) {
+  if (!flags.json.empty() || !flags.trace.empty() || !flags.report.empty() || !flags.plot.empty() ||
+      flags.timeline || flags.explain) {
     return absl::InvalidArgumentError(
-        "--plan: nothing is simulated; wanted it without --json, --trace, --report, --timeline and "
+        "--plan: nothing is simulated; wanted it without --json, --trace, --report, --plot, "
+        "--timeline and "
         "--explain");
   }
   ORRERY_ASSIGN_OR_RETURN(const search::PipeDreamStages stages,
@@ -138,6 +141,10 @@ absl::Status Report(const Flags& flags, search::Setting& setting, const search::
     ORRERY_RETURN_IF_ERROR(
         WritePage(DocumentOf(flags, {setting, plan, run, details}), flags.report));
   }
+  if (!flags.plot.empty()) {
+    ORRERY_RETURN_IF_ERROR(
+        WriteFirstPlot({TimelineSection({setting, plan, run, details})}, flags.plot));
+  }
   PrintReport(setting, plan, run, details);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
@@ -155,6 +162,7 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(
       Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
   if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
+  if (!flags.plot.empty()) ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.plot), "--plot"));
   setting.lowering.every_link = !flags.trace.empty() || !flags.report.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
@@ -218,6 +226,8 @@ int Main(int argc, char** argv) {
       "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "report", po::value(&flags.report),
       "write a page with timeline, memory, links and all else to this file (.html)")(
+      "plot", po::value(&flags.plot),
+      "draw the timeline to this file (.svg or .pdf); needs gnuplot")(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
       "stack", po::value(&flags.stack), StackHelp().c_str())(
       "cuda-graphs", po::bool_switch(&flags.cuda_graphs),

@@ -191,6 +191,7 @@ Section TimelineSection(const PlayedPlan& played) {
     section.text.push_back(
         absl::StrCat(view.rows.size(), " of ", program.rank_count(), " kinds of ranks are shown."));
   }
+  DropUnusedKinds(view);
   if (!view.slices.empty()) section.views.emplace_back(std::move(view));
   return section;
 }

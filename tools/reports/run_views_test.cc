@@ -120,7 +120,7 @@ TEST_F(RunViewsTest, LinksAreNotOverfull) {
   const Section section = LinksSection(Played());
   const auto table = std::get<TableView>(section.views[0]);
   for (const std::vector<Cell>& row : table.rows) {
-    for (const size_t share : {3, 4, 5}) EXPECT_LE(std::get<double>(row[share]), 1 + 1e-9);
+    for (const size_t share : {3u, 4u, 5u}) EXPECT_LE(std::get<double>(row[share]), 1 + 1e-9);
   }
   for (const Series& line : std::get<ChartView>(section.views[1]).panels.front().series) {
     double sum = 0;

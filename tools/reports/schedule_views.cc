@@ -35,6 +35,7 @@ TimelineView TimelineOf(const transforms::RankOrders& orders, const transforms::
       if (pair) ++i;
     }
   }
+  DropUnusedKinds(view);
   return view;
 }
 

@@ -53,7 +53,7 @@ struct Panel {
 struct ChartView {
   std::string title;
   ChartStyle style = ChartStyle::kLine;
-  Quantity x, y;
+  Quantity x = {}, y = {};
   std::vector<std::string> categories = {};
   std::vector<Panel> panels = {};
 };
@@ -75,6 +75,9 @@ struct TimelineView {
   std::vector<std::string> labels = {};
   double begin_s = 0, end_s = 0;
 };
+
+/// Drops kinds that no slice is of.
+void DropUnusedKinds(TimelineView& view);
 
 using View = std::variant<TableView, ChartView, TimelineView>;
 

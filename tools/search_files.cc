@@ -1,0 +1,45 @@
+#include "tools/search_files.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "support/file.h"
+#include "support/status.h"
+#include "tools/plots/gnuplot.h"
+#include "tools/reports/page.h"
+#include "tools/reports/plot_views.h"
+#include "tools/reports/search_report.h"
+#include "tools/reports/search_views.h"
+#include "tools/search_lists.h"
+
+namespace orrery::tools {
+
+absl::Status CheckSearchFiles(const SearchFileFlags& flags) {
+  return flags.plot.empty() ? absl::OkStatus() : Annotate(CheckPlot(flags.plot), "--plot");
+}
+
+absl::Status SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows) {
+  const search::Setting& setting = settings.front();
+  if (!flags_.csv.empty()) {
+    const std::string csv = search::ResultsCsv(setting, rows);
+    const size_t begin = csv_.empty() ? 0 : csv.find('\n') + 1;  // behind the header
+    absl::StrAppend(&csv_, absl::string_view(csv).substr(begin));
+  }
+  if (!flags_.json.empty()) AppendJsonList(search::ResultsJson(setting, rows), json_);
+  if (!flags_.report.empty()) return AddSearch(settings, rows, document_);
+  if (!flags_.plot.empty()) document_.sections.push_back(DegreesSection(setting, rows));
+  return absl::OkStatus();
+}
+
+absl::Status SearchFiles::Write() {
+  if (!flags_.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags_.csv, csv_));
+  if (!flags_.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags_.json, json_));
+  if (!flags_.report.empty()) {
+    document_.program = "grid_search";
+    document_.command = flags_.command;
+    ORRERY_RETURN_IF_ERROR(WritePage(document_, flags_.report));
+  }
+  return flags_.plot.empty() ? absl::OkStatus() : WriteFirstPlot(document_.sections, flags_.plot);
+}
+
+}  // namespace orrery::tools
