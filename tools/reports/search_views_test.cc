@@ -16,8 +16,6 @@ namespace orrery::tools {
 namespace search_views_test_cc {
 namespace {
 
-using testing::ElementsAre;
-
 class SearchViewsTest : public testing::Test {
  protected:
   SearchViewsTest() {
