@@ -226,6 +226,11 @@ absl::Status CheckFileFlags(const po::variables_map& values) {
       for (const std::string& item : *list) others.push_back({flag, item});
     }
   }
+  const auto page = std::ranges::find(outputs, "report", &FlagText::flag);
+  if (page != outputs.end() && !page->text.empty() && !absl::EndsWith(page->text, ".html")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--report ", page->text, ": wanted a name that ends in .html"));
+  }
   ORRERY_RETURN_IF_ERROR(CheckJournal(outputs, others));
   return CheckFiles(outputs, others);
 }

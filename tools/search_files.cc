@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "search/memory_fit.h"
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/plots/gnuplot.h"
@@ -18,7 +19,7 @@ absl::Status CheckSearchFiles(const SearchFileFlags& flags) {
   return flags.plot.empty() ? absl::OkStatus() : Annotate(CheckPlot(flags.plot), "--plot");
 }
 
-absl::Status SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows) {
+void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows, bool is_part) {
   const search::Setting& setting = settings.front();
   if (!flags_.csv.empty()) {
     const std::string csv = search::ResultsCsv(setting, rows);
@@ -26,20 +27,25 @@ absl::Status SearchFiles::Add(search::Settings& settings, const search::SearchRo
     absl::StrAppend(&csv_, absl::string_view(csv).substr(begin));
   }
   if (!flags_.json.empty()) AppendJsonList(search::ResultsJson(setting, rows), json_);
-  if (!flags_.report.empty()) return AddSearch(settings, rows, document_);
-  if (!flags_.plot.empty()) document_.sections.push_back(DegreesSection(setting, rows));
-  return absl::OkStatus();
+  if (!flags_.report.empty()) {
+    report_.Update(AddSearch(settings, rows, document_));
+    if (is_part) document_.notes.push_back("this is a part of the search");
+    const bool none = Ranked(rows).empty() && !rows.empty() && !is_part;
+    if (none) document_.notes.push_back(search::ClosestMisfit(settings.AsFunction(), rows));
+  }
+  if (!flags_.plot.empty()) plotted_.push_back(DegreesSection(setting, rows));
 }
 
 absl::Status SearchFiles::Write() {
   if (!flags_.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags_.csv, csv_));
   if (!flags_.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags_.json, json_));
+  ORRERY_RETURN_IF_ERROR(report_);
   if (!flags_.report.empty()) {
     document_.program = "grid_search";
     document_.command = flags_.command;
     ORRERY_RETURN_IF_ERROR(WritePage(document_, flags_.report));
   }
-  return flags_.plot.empty() ? absl::OkStatus() : WriteFirstPlot(document_.sections, flags_.plot);
+  return flags_.plot.empty() ? absl::OkStatus() : WriteFirstPlot(plotted_, flags_.plot);
 }
 
 }  // namespace orrery::tools

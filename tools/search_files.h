@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "search/search.h"
@@ -25,15 +26,18 @@ class SearchFiles {
  public:
   explicit SearchFiles(SearchFileFlags flags) : flags_(std::move(flags)) {}
 
-  /// Adds a search that is done. For a report some of its candidates are played again.
-  absl::Status Add(search::Settings& settings, const search::SearchRows& rows);
-  /// Writes all that was added.
+  /// Adds a search that is done, or a part of one. For a report some of its candidates are played
+  /// again: what goes wrong there, Write tells.
+  void Add(search::Settings& settings, const search::SearchRows& rows, bool is_part);
+  /// Writes all that was added: tables first, so that no report takes them along.
   absl::Status Write();
 
  private:
   const SearchFileFlags flags_;
   std::string csv_, json_;
   Document document_;
+  std::vector<Section> plotted_;
+  absl::Status report_;  // of what was added to it
 };
 
 }  // namespace orrery::tools

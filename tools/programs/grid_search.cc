@@ -220,12 +220,12 @@ absl::StatusOr<std::vector<Question>> QuestionsOf(const Flags& flags) {
 absl::Status CheckSeveral(const Flags& flags, const Team* team) {
   const JobFlags& job = flags.job;
   if (team == nullptr && job.part.empty() && job.resume.empty() && job.merge.empty() &&
-      flags.trace.empty()) {
+      flags.trace.empty() && flags.files.plot.empty()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
       "several models, batch sizes or clusters are searched one after another by one process; "
-      "wanted one of each beside `part`, `resume`, `merge`, `trace` and MPI");
+      "wanted one of each beside `part`, `resume`, `merge`, `trace`, `plot` and MPI");
 }
 
 // One line for each question that has a feasible plan.
@@ -258,13 +258,13 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
     }
     const absl::Status status = Tell(flags, *asked.settings, outcome, bests);
     if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
-    ORRERY_RETURN_IF_ERROR(files.Add(*asked.settings, outcome.results));
+    files.Add(*asked.settings, outcome.results, outcome.is_part);
     std::cout << "\n";
   }
-  ORRERY_RETURN_IF_ERROR(files.Write());
+  const absl::Status written = files.Write();
   if (bests.empty()) return absl::FailedPreconditionError("no candidate is feasible");
   TellBests(bests);
-  return absl::OkStatus();
+  return written;
 }
 
 absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
@@ -291,9 +291,10 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   std::vector<Best> bests;
   const absl::Status status = Tell(flags, *asked.settings, outcome, bests);
   SearchFiles files(flags.files);
-  ORRERY_RETURN_IF_ERROR(files.Add(*asked.settings, outcome.results));
-  ORRERY_RETURN_IF_ERROR(files.Write());
+  files.Add(*asked.settings, outcome.results, outcome.is_part);
+  const absl::Status written = files.Write();
   ORRERY_RETURN_IF_ERROR(status);
+  ORRERY_RETURN_IF_ERROR(written);
   if (!flags.trace.empty() && !bests.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteBestTrace(*asked.settings, outcome.results, flags.trace));
   }

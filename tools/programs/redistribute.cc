@@ -130,11 +130,10 @@ Document DocumentOf(const Flags& flags, const WrittenProblem& written,
     at = step.step.after;
   }
   costs.panels.front().series.push_back(std::move(series));
-  Section section{.id = "steps", .title = "Steps", .views = {std::move(table)}};
+  Section section{.id = "steps", .title = "Steps", .views = {std::move(table), std::move(costs)}};
   section.text = {absl::StrCat("In all ", PlainNumber(plan.cost),
                                question.unit().empty() ? "" : " ", question.unit(), ".")};
   if (!plan.exact) section.text.push_back("The search gave up: there may be a better plan.");
-  if (!plan.steps.empty()) section.views.emplace_back(std::move(costs));
   return {.title = absl::StrCat(written.Text(PackedLayout(written.problem.from)), " to ",
                                 written.Text(PackedLayout(written.problem.to))),
           .program = "redistribute",

@@ -23,24 +23,30 @@ std::string Colour(size_t i) {
   return absl::StrCat("lc rgb '", kColours[i % std::size(kColours)], "'");
 }
 
-// How numbers of a unit stand at an axis: gnuplot puts prefixes before it.
-std::string FormatOf(const Quantity& axis) {
-  static const auto& formats = *new std::map<std::string, std::string>{
-      {"s", "%.0s %cs"},           {"bytes", "%.0s %cB"},    {"bytes/s", "%.0s %cB/s"},
-      {"flop/s", "%.0s %cflop/s"}, {"samples/s", "%.0s %c"}, {"tokens/s", "%.0s %c"}};
-  const auto found = formats.find(axis.unit);
-  return found == formats.end() ? "%g" : found->second;
+// A unit that numbers are drawn in: so much of a Quantity's unit, by that name.
+struct Scale {
+  double factor = 1;
+  std::string name = {};
+};
+
+// The largest that leaves `most` at 1 or more.
+Scale ScaleOf(const Quantity& axis, double most) {
+  static const auto& steps = *new std::map<std::string, std::vector<Scale>>{
+      {"s", {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}}},
+      {"bytes", {{0x1p40, "TiB"}, {0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}}},
+      {"bytes/s", {{1e12, "TB/s"}, {1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}}},
+      {"flop/s", {{1e12, "Tflop/s"}, {1e9, "Gflop/s"}, {1e6, "Mflop/s"}, {1, "flop/s"}}},
+      {"share", {{0.01, "%"}}}};
+  const auto found = steps.find(axis.unit);
+  if (found == steps.end()) return {1, axis.unit};
+  for (const Scale& scale : found->second) {
+    if (most >= scale.factor) return scale;
+  }
+  return found->second.back();
 }
 
-// Shares are drawn in percent.
-double Drawn(double value, const Quantity& axis) {
-  return axis.unit == "share" ? 100 * value : value;
-}
-
-std::string LabelOf(const Quantity& axis) {
-  if (axis.unit == "share") return absl::StrCat(axis.name, ", %");
-  const bool in_ticks = FormatOf(axis) != "%g" && axis.unit.find("/s") == std::string::npos;
-  return axis.unit.empty() || in_ticks ? axis.name : absl::StrCat(axis.name, ", ", axis.unit);
+std::string LabelOf(const Quantity& axis, const Scale& scale) {
+  return scale.name.empty() ? axis.name : absl::StrCat(axis.name, ", ", scale.name);
 }
 
 bool IsStacked(ChartStyle style) {
@@ -70,6 +76,7 @@ std::string DrawnWith(ChartStyle style, size_t i) {
 struct Extent {
   double least = 0, most = 0;
   bool any = false;
+
   void See(double value) {
     least = any ? std::min(least, value) : value;
     most = any ? std::max(most, value) : value;
@@ -86,6 +93,8 @@ class ChartPlot {
     const int32_t columns = std::clamp(panels, 1, kPanelsARow);
     const int32_t rows = std::max(1, (panels + columns - 1) / columns);
     for (const Panel& panel : chart_.panels) SeeExtents(panel);
+    x_scale_ = ScaleOf(chart_.x, chart_.x.log ? x_.least : x_.most);
+    y_scale_ = ScaleOf(chart_.y, IsWide() ? y_.least : y_.most);
     Head(rows, columns);
     if (!x_.any) plot_.commands += "set xrange [0:1]\nset yrange [0:1]\n";
     if (panels == 0) plot_.commands += "plot NaN notitle\n";
@@ -107,9 +116,8 @@ class ChartPlot {
     for (const Series& series : panel.series) {
       for (const auto& point : series.points) {
         if (!IsShown(point)) continue;
-        x_.See(Drawn(point.first, chart_.x));
-        const double y = Drawn(point.second, chart_.y);
-        y_.See(IsStacked(chart_.style) ? sums[point.first] += y : y);
+        x_.See(point.first);
+        y_.See(IsStacked(chart_.style) ? sums[point.first] += point.second : point.second);
       }
     }
   }
@@ -117,17 +125,16 @@ class ChartPlot {
   void Head(int32_t rows, int32_t columns) {
     std::string& out = plot_.commands;
     if (chart_.x.log) out += "set logscale x 2\n";
-    if (chart_.y.log) out += "set logscale y 2\n";
-    absl::StrAppend(
-        &out, "set format x ", PlotText(FormatOf(chart_.x)), "\nset format y ",
-        PlotText(FormatOf(chart_.y)), "\nset grid lc rgb '#dddddd'\n",
-        "set style fill solid\nset boxwidth 0.7\nset key outside right top Left reverse\n",
-        "set xlabel ", PlotText(LabelOf(chart_.x)), "\nset ylabel ", PlotText(LabelOf(chart_.y)),
-        "\n");
+    if (IsWide()) out += "set logscale y 2\n";
+    absl::StrAppend(&out,
+                    "set format xy '%g'\nset grid lc rgb '#dddddd'\nset style fill solid\n"
+                    "set boxwidth 0.7\nset key outside right top Left reverse\nset xlabel ",
+                    PlotText(LabelOf(chart_.x, x_scale_)), "\nset ylabel ",
+                    PlotText(LabelOf(chart_.y, y_scale_)), "\n");
     AddCategories();
-    Range("y", chart_.y, y_);
+    Range("y", IsWide(), y_scale_, y_);
     if (chart_.panels.size() > 1) {
-      Range("x", chart_.x, x_);
+      Range("x", chart_.x.log, x_scale_, x_);
       absl::StrAppendFormat(&out,
                             "set multiplot layout %d,%d title %s margins screen "
                             "0.07,0.82,%.3f,%.3f spacing screen 0.02,%.3f\n",
@@ -138,12 +145,16 @@ class ChartPlot {
     }
   }
 
-  void Range(const char* axis, const Quantity& of, const Extent& extent) {
+  // Of less than three powers of two a logarithmic axis has no ticks to read.
+  bool IsWide() const { return chart_.y.log && y_.any && y_.most >= 8 * y_.least; }
+
+  void Range(const char* axis, bool log, const Scale& scale, const Extent& extent) {
     if (!extent.any) return;
-    const double wide = of.log ? 1.15 : 1.05;
-    const double least = of.log ? extent.least / wide : std::min(0.0, wide * extent.least);
-    const double most = extent.most > 0 || of.log ? wide * extent.most : 1;
-    absl::StrAppendFormat(&plot_.commands, "set %srange [%.9g:%.9g]\n", axis, least, most);
+    const double wide = log ? 1.15 : 1.05;
+    const double least = log ? extent.least / wide : std::min(0.0, wide * extent.least);
+    const double most = extent.most > 0 || log ? wide * extent.most : 1;
+    absl::StrAppendFormat(&plot_.commands, "set %srange [%.9g:%.9g]\n", axis, least / scale.factor,
+                          most / scale.factor);
   }
 
   void AddCategories() {
@@ -169,8 +180,9 @@ class ChartPlot {
     if (IsStacked(chart_.style)) std::ranges::reverse(parts);
     if (chart_.panels.size() > 1) {
       absl::StrAppend(&out, "set title ", PlotText(panel.title), "\n");
-      absl::StrAppend(&out, "set format y ", PlotText(p % columns == 0 ? FormatOf(chart_.y) : ""),
-                      "\nset ylabel ", PlotText(p % columns == 0 ? LabelOf(chart_.y) : ""), "\n");
+      absl::StrAppend(&out, "set format y ", PlotText(p % columns == 0 ? "%g" : ""),
+                      "\nset ylabel ",
+                      PlotText(p % columns == 0 ? LabelOf(chart_.y, y_scale_) : ""), "\n");
       absl::StrAppend(
           &out, p == 0 ? "set key at screen 0.99,0.9 right top Left reverse\n" : "unset key\n");
       if (p == 0) AddNamesOfOthers(parts);
@@ -201,9 +213,9 @@ class ChartPlot {
     const ChartStyle style = series.style.value_or(chart_.style);
     for (const auto& point : series.points) {
       if (!IsShown(point)) continue;
-      double y = Drawn(point.second, chart_.y);
+      double y = point.second;
       if (IsStacked(style)) y = below[point.first] += y;
-      table.rows.push_back({Drawn(point.first, chart_.x), y});
+      table.rows.push_back({point.first / x_scale_.factor, y / y_scale_.factor});
     }
     const size_t colour = ColourOf(series.name);
     if (table.rows.empty())
@@ -217,6 +229,7 @@ class ChartPlot {
   const ChartView& chart_;
   Plot plot_;
   Extent x_, y_;
+  Scale x_scale_, y_scale_;
   std::map<std::string, size_t> colours_;
 };
 
@@ -229,10 +242,13 @@ Plot PlotOf(const TimelineView& timeline) {
   const int height = 140 + 24 * static_cast<int>(timeline.rows.size());
   Plot plot{.commands = "", .width = 1100, .height = std::min(height, 4000)};
   std::string& out = plot.commands;
+  const Quantity time{"time", timeline.unit};
+  const plot_views_cc::Scale scale = plot_views_cc::ScaleOf(time, timeline.end_s);
+  const double begin = timeline.begin_s / scale.factor, end = timeline.end_s / scale.factor;
   absl::StrAppendFormat(&out, "set title %s\nset xrange [%.12g:%.12g]\nset yrange [%d:-1]\n",
-                        PlotText(timeline.title), timeline.begin_s,
-                        std::max(timeline.end_s, timeline.begin_s + 1e-12), timeline.rows.size());
-  absl::StrAppend(&out, "set format x ", PlotText(timeline.unit == "s" ? "%.0s %cs" : "%g"),
+                        PlotText(timeline.title), begin, std::max(end, begin + 1e-12),
+                        timeline.rows.size());
+  absl::StrAppend(&out, "set format x '%g'\nset xlabel ", PlotText(LabelOf(time, scale)),
                   "\nset key outside bottom center horizontal\nset style fill solid 0.9 border rgb "
                   "'#ffffff'\n");
   std::string ticks;
@@ -246,7 +262,8 @@ Plot PlotOf(const TimelineView& timeline) {
     for (const Slice& slice : timeline.slices) {
       if (static_cast<size_t>(slice.kind) != kind) continue;
       const double row = slice.row;
-      table.rows.push_back({slice.start_s, row, slice.start_s, slice.end_s, row - 0.4, row + 0.4});
+      const double from = slice.start_s / scale.factor, to = slice.end_s / scale.factor;
+      table.rows.push_back({from, row, from, to, row - 0.4, row + 0.4});
     }
     if (table.rows.empty()) continue;
     absl::StrAppend(&out, any ? ", \\\n  " : "", "$", table.name,

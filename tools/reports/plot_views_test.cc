@@ -65,8 +65,9 @@ TEST(PlotOf, DrawsChartsOfEachStyle) {
 TEST(PlotOf, StacksWhatIsStacked) {
   const Plot plot = PlotOf(SomeChart(ChartStyle::kStackedBars, 1));
   ASSERT_EQ(plot.tables.size(), 2u);
-  EXPECT_EQ(std::get<double>(plot.tables[1].rows[0][1]), 3e9);
-  EXPECT_EQ(std::get<double>(plot.tables[1].rows[1][1]), 3.5e9);
+  EXPECT_EQ(std::get<double>(plot.tables[1].rows[0][1]), 3e9 / 0x1p30);
+  EXPECT_EQ(std::get<double>(plot.tables[1].rows[1][1]), 3.5e9 / 0x1p30);
+  EXPECT_THAT(plot.commands, HasSubstr("memory, GiB"));
   EXPECT_LT(plot.commands.find("$data1"), plot.commands.find("$data0")) << "hides the lower one";
 }
 

@@ -167,6 +167,10 @@ Section LinksSection(const PlayedPlan& played) {
   Section section{.id = "links", .title = "Links"};
   const auto links = run_hardware_cc::BusyLinks(played);
   if (links.empty()) return section;
+  section.text = {
+      "What links carry is more than the volume of collectives where a protocol sends "
+      "more than data."};
+  AddRounds(played, section);
   section.views = {run_hardware_cc::LinksTable(played, links),
                    run_hardware_cc::LinksChart(played, links)};
   return section;

@@ -34,6 +34,10 @@ Section StagesSection(const PlayedPlan& played);
 /// What stands behind the figures: measurements, assumptions.
 Section BasisSection(const PlayedPlan& played);
 
+/// Where several batches were played, as schedules that never drain are: says so of what is shown
+/// of all of them.
+void AddRounds(const PlayedPlan& played, Section& section);
+
 /// The name of the ranks of a class: "rank 3", "ranks 0-3 (4)".
 std::string RankName(const simulator::Program& program, simulator::RankClassId rank);
 

@@ -66,17 +66,26 @@ std::string LabelOf(const search::StepSpan& span, const search::StepSpan* with) 
   return label;
 }
 
-// Two steps that run at once are one slice: that of the first.
-void AddRow(const std::vector<search::StepSpan>& spans, Words& labels, TimelineView& view) {
-  const auto row = static_cast<int32_t>(view.rows.size()) - 1;
+// Two steps that run at once are one slice: that of the first. Updates that the host makes run
+// beside what the device does, and stand in a row of their own.
+void AddRows(const std::vector<search::StepSpan>& spans, const std::string& name, Words& labels,
+             TimelineView& view) {
+  const auto row = static_cast<int32_t>(view.rows.size());
+  view.rows.push_back(name);
+  Time until(0);
   for (size_t i = 0; i < spans.size(); ++i) {
     const search::StepSpan& span = spans[i];
     const bool pair = span.step.with_next && i + 1 < spans.size();
-    view.slices.push_back({.row = row,
+    const bool beside = span.update && span.start < until;
+    if (beside && view.rows.size() == static_cast<size_t>(row) + 1) {
+      view.rows.push_back(absl::StrCat(name, ", host"));
+    }
+    view.slices.push_back({.row = beside ? row + 1 : row,
                            .kind = KindOf(span),
                            .start_s = span.start.seconds(),
                            .end_s = span.finish.seconds(),
                            .label = labels.Of(LabelOf(span, pair ? &spans[i + 1] : nullptr))});
+    if (!beside) until = std::max(until, span.finish);
     if (pair) ++i;
   }
 }
@@ -158,6 +167,13 @@ std::string RankName(const simulator::Program& program, simulator::RankClassId r
   return absl::StrCat("rank ", members.front(), " (", members.size(), " alike)");
 }
 
+void AddRounds(const PlayedPlan& played, Section& section) {
+  if (played.run.rounds <= 1) return;
+  section.text.push_back(absl::StrCat("The schedule never drains: this is of ", played.run.rounds,
+                                      " batches, of which the last are steady. The step time is of "
+                                      "one of these."));
+}
+
 std::vector<int32_t> Evenly(int32_t count, int32_t most) {
   std::vector<int32_t> chosen;
   const int32_t shown = std::min(count, most);
@@ -179,14 +195,10 @@ Section TimelineSection(const PlayedPlan& played) {
       std::clamp<size_t>(run_times_cc::kMostSlices / a_row, 1, run_times_cc::kMostRows));
   for (const int32_t i : Evenly(program.rank_count(), rows)) {
     const simulator::RankClassId rank(i);
-    view.rows.push_back(RankName(program, rank));
-    run_times_cc::AddRow(search::SpansOf(played.run, rank), labels, view);
+    run_times_cc::AddRows(search::SpansOf(played.run, rank), RankName(program, rank), labels, view);
   }
   Section section{.id = "timeline", .title = "Timeline"};
-  if (played.run.rounds > 1) {
-    section.text.push_back(absl::StrCat("The schedule never drains: ", played.run.rounds,
-                                        " batches are shown, of which the last are steady."));
-  }
+  AddRounds(played, section);
   if (std::ssize(view.rows) < program.rank_count()) {
     section.text.push_back(
         absl::StrCat(view.rows.size(), " of ", program.rank_count(), " kinds of ranks are shown."));
@@ -213,6 +225,7 @@ Section CriticalPathSection(const PlayedPlan& played) {
   section.text = {
       "Each task on it began when the one before it had finished: only what shortens "
       "these shortens the step."};
+  AddRounds(played, section);
   section.views.emplace_back(run_times_cc::PathTable(sums, trace.makespan.seconds()));
   TimelineView path = std::move(picture).Finish(trace.makespan.seconds());
   if (path.slices.size() <= run_times_cc::kMostSlices) section.views.emplace_back(std::move(path));

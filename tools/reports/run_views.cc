@@ -1,6 +1,7 @@
 #include "tools/reports/run_views.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -109,6 +110,11 @@ TableView BreakdownTable(const PlayedPlan& played) {
   for (size_t k = 0; k < played.details.kernels.size(); ++k) {
     add(absl::StrCat("kernels: ", ToString(static_cast<simulator::KernelKind>(k))),
         played.details.kernels[k]);
+  }
+  const double kernels =
+      std::accumulate(played.details.kernels.begin(), played.details.kernels.end(), 0.0);
+  if (kernels == 0) {  // a steady state, whose kernels nobody has told apart
+    add("computing", step_s * (1 - report.bubble_fraction) - report.exposed_communication_s);
   }
   for (const simulator::CommunicationReport& row : report.communication) {
     add(absl::StrCat("exposed: ", row.kind, row.level.empty() ? "" : ", ", row.level),
@@ -240,6 +246,16 @@ Section MemorySection(const PlayedPlan& played) {
       report.fits ? ", which fits" : ", which does not fit", ", at ", ToString(peak.time), " by ",
       PeakTaskText(played.run.program, peak), "."));
   if (played.details.memory.size() == report.ranks.size()) {
+    Bytes most;
+    for (const simulator::MemoryUse& use : played.details.memory[fullest]) {
+      most = std::max(most, use.total);
+    }
+    if (most != peak.total) {
+      section.text.push_back(absl::StrCat(
+          "Over time it is told kernel by kernel, and without what an allocator loses: ",
+          ToString(most), " at most."));
+    }
+    AddRounds(played, section);
     section.views.emplace_back(run_views_cc::MemoryOverTime(played, fullest));
   }
   section.views.emplace_back(run_views_cc::PeakOfRanks(played));

@@ -1,6 +1,7 @@
 #include "tools/reports/schedule_views.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "transforms/schedules/text.h"
@@ -36,6 +37,9 @@ TimelineView TimelineOf(const transforms::RankOrders& orders, const transforms::
     }
   }
   DropUnusedKinds(view);
+  double end = 0;
+  for (const Slice& slice : view.slices) end = std::max(end, slice.end_s);
+  view.end_s = std::min(view.end_s, end);
   return view;
 }
 
@@ -54,9 +58,15 @@ TableView RanksTable(const transforms::RankOrders& orders, const transforms::Tim
 
 std::vector<Section> ScheduleViews(const transforms::RankOrders& orders,
                                    const transforms::Timing& timing) {
-  return {{.id = "timeline",
-           .title = "Timeline",
-           .views = {schedule_views_cc::TimelineOf(orders, timing)}},
+  Section timeline{.id = "timeline", .title = "Timeline"};
+  TimelineView view = schedule_views_cc::TimelineOf(orders, timing);
+  if (view.end_s < static_cast<double>(timing.makespan)) {
+    timeline.text.push_back(absl::StrCat("The first ", view.slices.size(),
+                                         " steps are shown, up to ", view.end_s, " of ",
+                                         timing.makespan, " units."));
+  }
+  timeline.views.emplace_back(std::move(view));
+  return {std::move(timeline),
           {.id = "ranks",
            .title = "Ranks",
            .text = {absl::StrCat("The last step has finished after ", timing.makespan, " units.")},

@@ -1,6 +1,7 @@
 #include "tools/reports/search_report.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -27,6 +28,14 @@ int64_t RowOf(const SearchDocument& document, const std::vector<const search::Re
   return static_cast<size_t>(found) < document.ranked.size()
              ? document.ranked[static_cast<size_t>(found)]
              : -1;
+}
+
+// Says which of several searches sections are of.
+void NameSections(const std::string& search, size_t number, std::span<Section> sections) {
+  for (Section& section : sections) {
+    absl::StrAppend(&section.title, ": ", search);
+    absl::StrAppend(&section.id, "-", number);
+  }
 }
 
 absl::StatusOr<RunDocument> PlayAndShow(search::Setting& setting, const search::Result& result,
@@ -65,6 +74,10 @@ absl::Status AddSearch(search::Settings& settings, const search::SearchRows& row
                        Document& document) {
   const search::Setting& setting = settings.front();
   SearchDocument search = SearchTable(setting, rows);
+  if (document.searches.size() == 1) {
+    search_report_cc::NameSections(document.searches.front().title, 1, document.sections);
+  }
+  const size_t first = document.sections.size();
   document.title = document.searches.empty() ? search.title : "Several searches";
   const std::vector<std::string>& warnings = setting.notes.warnings;
   document.notes.insert(document.notes.end(), warnings.begin(), warnings.end());
@@ -75,8 +88,11 @@ absl::Status AddSearch(search::Settings& settings, const search::SearchRows& row
   for (const auto make : kSections) {
     Section section = make(setting, rows);
     if (section.views.empty()) continue;
-    if (!document.searches.empty()) absl::StrAppend(&section.title, ": ", search.title);
     document.sections.push_back(std::move(section));
+  }
+  if (!document.searches.empty()) {
+    search_report_cc::NameSections(search.title, document.searches.size() + 1,
+                                   std::span(document.sections).subspan(first));
   }
   const std::vector<const search::Result*> ranked = Ranked(rows);
   for (const search::Result* result : CandidatesToShow(rows)) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "search/settings/setting_test_util.h"
@@ -40,7 +42,11 @@ TEST(AddSearch, RunsAreOfTheirRows) {
   ASSERT_TRUE(AddSearch(settings, rows, document).ok());
   EXPECT_EQ(document.title, "Several searches");
   EXPECT_EQ(document.sections.size(), 2 * sections);
-  EXPECT_THAT(document.sections.back().title, testing::EndsWith(search.title));
+  std::set<std::string> ids;
+  for (const Section& section : document.sections) {
+    EXPECT_THAT(section.title, testing::EndsWith(search.title));
+    EXPECT_TRUE(ids.insert(section.id).second) << section.id;
+  }
 }
 
 }  // namespace

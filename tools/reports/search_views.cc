@@ -157,7 +157,8 @@ Section DegreesSection(const search::Setting& setting, const search::SearchRows&
   Section section{.id = "degrees", .title = "Throughput over degrees"};
   const std::vector<const search::Result*> ranked = Ranked(rows);
   if (ranked.empty()) return section;
-  ChartView chart{.title = "Samples a second",
+  ChartView chart{.title = absl::StrCat("Throughput of ", setting.model_name, ", batch ",
+                                        setting.batch_size, ", on ", setting.cluster.name),
                   .x = {"horizontal (tensor) parallel degree", "", true},
                   .y = {"throughput", "samples/s", true}};
   const auto best = search_views_cc::BestBy(ranked, [](const search::Result& result) {
