@@ -20,21 +20,21 @@
 namespace orrery {
 
 /// How many of `all` cases that go the same lines a test walks: all of them, and under a sanitizer,
-/// where each takes ten times as long, a sixteenth, rounded up. What counts cases asks for
+/// where each takes ten times as long, an eighth, rounded up. What counts cases asks for
 /// `CasesToWalk` of what it wants of all.
 template <std::integral Number>
 constexpr Number CasesToWalk(Number all) {
 #ifdef ORRERY_OTHER_HEAP
-  return (all + 15) / 16;
+  return (all + 7) / 8;
 #else
   return all;
 #endif
 }
 
-/// The same of a list: all of it, or every sixteenth, from the first on.
+/// The same of a list: all of it, or every eighth, from the first on.
 template <typename Case>
 std::vector<Case> CasesToWalk(const std::vector<Case>& all) {
-  const size_t count = CasesToWalk(all.size()), step = count < all.size() ? 16 : 1;
+  const size_t count = CasesToWalk(all.size()), step = count < all.size() ? 8 : 1;
   std::vector<Case> cases;
   for (size_t i = 0; i < count; ++i) cases.push_back(all[i * step]);
   return cases;

@@ -34,6 +34,7 @@ using transforms::Timing;
 constexpr int64_t kMaxSteps = 10'000'000;
 constexpr int64_t kLongestStep = 1'000'000'000;
 
+// So many fields: a flag each.
 struct Flags {
   std::string name;
   std::string from;

@@ -30,6 +30,7 @@ namespace {
 
 namespace po = boost::program_options;
 
+// So many fields: a flag each.
 struct Flags {
   std::vector<std::string> data;
   std::string csv, json, page, plot, residuals, report;
