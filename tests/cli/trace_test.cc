@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "tests/cli/run.h"
+#include "tools/reports/gzip_test_util.h"
 
 // The Chrome trace of a real run, read back.
 
@@ -27,20 +27,6 @@ json Trace(const std::string& flags) {
   EXPECT_EQ(finished.code, 0) << finished.err;
   const json trace = json::parse(Contents("t.json"));
   return trace.is_array() ? trace : trace["traceEvents"];
-}
-
-std::string Unzip(const std::string& packed) {
-  z_stream stream = {};
-  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
-  std::string text(size_t{1} << 24, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
-  stream.avail_in = static_cast<uInt>(packed.size());
-  stream.next_out = reinterpret_cast<Bytef*>(text.data());
-  stream.avail_out = static_cast<uInt>(text.size());
-  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
-  text.resize(stream.total_out);
-  inflateEnd(&stream);
-  return text;
 }
 
 TEST(Trace, HasAProcessARank) {
@@ -126,7 +112,7 @@ TEST(Trace, PackedIsTheSame) {
   ASSERT_EQ(Execute(kCommand + "--trace packed.json.gz").code, 0);
   const std::string plain = Contents("plain.json"), packed = Contents("packed.json.gz");
   EXPECT_LT(packed.size(), plain.size() / 4);
-  EXPECT_EQ(Unzip(packed), plain);
+  EXPECT_EQ(tools::Unpacked(packed), plain);
 }
 
 }  // namespace

@@ -24,7 +24,6 @@
 #include "tools/measurements.h"
 #include "tools/reports/page.h"
 #include "tools/reports/plot_views.h"
-#include "tools/reports/search_report.h"
 
 // One collective on a cluster: how long it takes, how close to the bound, and over which link.
 

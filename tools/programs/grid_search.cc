@@ -18,7 +18,7 @@
 #include "tools/flags.h"
 #include "tools/interrupt.h"
 #include "tools/presets.h"
-#include "tools/reports/search_report.h"
+#include "tools/reports/page.h"
 #include "tools/search_files.h"
 #include "tools/search_job.h"
 #include "tools/search_lists.h"

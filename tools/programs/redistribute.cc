@@ -13,7 +13,6 @@
 #include "tools/redistribution/redistribution.h"
 #include "tools/reports/page.h"
 #include "tools/reports/plot_views.h"
-#include "tools/reports/search_report.h"
 
 // The change of a tensor's layout on a mesh: its steps, what each costs, and what it needs.
 

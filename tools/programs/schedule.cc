@@ -15,7 +15,6 @@
 #include "tools/reports/page.h"
 #include "tools/reports/plot_views.h"
 #include "tools/reports/schedule_views.h"
-#include "tools/reports/search_report.h"
 #include "transforms/schedules/text.h"
 
 // One pipeline schedule by itself, in units of time.

@@ -19,7 +19,6 @@
 #include "tools/reports/plot_views.h"
 #include "tools/reports/run_sections.h"
 #include "tools/reports/run_views.h"
-#include "tools/reports/search_report.h"
 #include "tools/validation/nearest_steps.h"
 #include "tools/validation/software_stack.h"
 #include "tools/validation/step_features.h"

@@ -14,7 +14,6 @@
 #include "tools/flags.h"
 #include "tools/plots/gnuplot.h"
 #include "tools/reports/page.h"
-#include "tools/reports/search_report.h"
 #include "tools/validation/fit.h"
 #include "tools/validation/fitted_figures.h"
 #include "tools/validation/nearest_steps.h"

@@ -42,7 +42,7 @@ struct SearchDocument {
   std::string title;
   std::vector<CandidateColumn> columns = {};
   size_t row_count = 0, all_rows = 0;  // of the columns; of the search
-  std::vector<int64_t> ranked = {};    // rows that are feasible, the best first, 1,000 at most
+  std::vector<int64_t> ranked = {};    // rows that are feasible, the best first
   std::vector<int64_t> front = {};     // rows of the Pareto front, the fastest first
   std::vector<RunDocument> runs = {};
 };

@@ -1,5 +1,8 @@
 #include "tools/reports/page.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -16,6 +19,13 @@ namespace {
 std::string EscapedHtml(absl::string_view text) {
   return absl::StrReplaceAll(text,
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
+}
+
+bool NeedsQuotes(absl::string_view word) {
+  return word.empty() || std::ranges::any_of(word, [](char letter) {
+           return !absl::ascii_isalnum(static_cast<unsigned char>(letter)) &&
+                  absl::string_view("-_=+./:,@%").find(letter) == absl::string_view::npos;
+         });
 }
 
 // Appends what of `html` comes before the marker `name`, and returns what comes behind it.
@@ -49,6 +59,19 @@ absl::StatusOr<std::string> HtmlPage(const Document& document) {
 absl::Status WritePage(const Document& document, const std::string& path) {
   ORRERY_ASSIGN_OR_RETURN(const std::string page, HtmlPage(document));
   return WriteFile(path, page);
+}
+
+std::string CommandText(int argc, const char* const* argv) {
+  std::string text;
+  for (int i = 0; i < argc; ++i) {
+    std::string word = argv[i];
+    if (i == 0) word = word.substr(word.rfind('/') + 1);
+    if (page_cc::NeedsQuotes(word)) {
+      word = absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+    }
+    absl::StrAppend(&text, text.empty() ? "" : " ", word);
+  }
+  return text;
 }
 
 }  // namespace orrery::tools

@@ -17,6 +17,9 @@ absl::StatusOr<std::string> HtmlPage(const Document& document);
 /// Writes it, whole or not at all.
 absl::Status WritePage(const Document& document, const std::string& path);
 
+/// The words of a command line as a shell reads them, the program by its name alone.
+std::string CommandText(int argc, const char* const* argv);
+
 }  // namespace orrery::tools
 
 #endif  // ORRERY_TOOLS_REPORTS_PAGE_H_

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <string>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "support/file.h"
+#include "tools/reports/gzip_test_util.h"
 #include "tools/reports/page_assets.h"
 
 namespace orrery::tools {
@@ -27,21 +27,6 @@ std::string Between(const std::string& page, const std::string& begin, const std
   EXPECT_NE(from, std::string::npos) << begin;
   const size_t start = from + begin.size();
   return page.substr(start, page.find(end, start) - start);
-}
-
-std::string Unpacked(const std::string& packed) {
-  std::string text(1 << 20, '\0');
-  z_stream stream = {};
-  EXPECT_EQ(inflateInit2(&stream, 15 + 16), Z_OK);
-  std::string in = packed;
-  stream.next_in = reinterpret_cast<Bytef*>(in.data());
-  stream.avail_in = static_cast<uInt>(in.size());
-  stream.next_out = reinterpret_cast<Bytef*>(text.data());
-  stream.avail_out = static_cast<uInt>(text.size());
-  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
-  text.resize(stream.total_out);
-  inflateEnd(&stream);
-  return text;
 }
 
 TEST(HtmlPage, HoldsTheDocument) {
@@ -85,6 +70,13 @@ TEST(WritePage, WritesIt) {
   ASSERT_TRUE(WritePage(SomeDocument(), path).ok());
   EXPECT_EQ(ReadFile(path).value(), HtmlPage(SomeDocument()).value());
   EXPECT_FALSE(WritePage(SomeDocument(), "/dev/null/x.html").ok());
+}
+
+TEST(CommandText, IsWhatAShellReads) {
+  const char* const words[] = {"build/bin/simulate", "--model", "mlp:layers=4,dim=8", "--shard",
+                               "it's=hp@1",          ""};
+  EXPECT_EQ(CommandText(6, words),
+            "simulate --model mlp:layers=4,dim=8 --shard 'it'\\''s=hp@1' ''");
 }
 
 }  // namespace

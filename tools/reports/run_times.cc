@@ -199,9 +199,9 @@ Section TimelineSection(const PlayedPlan& played) {
   }
   Section section{.id = "timeline", .title = "Timeline"};
   AddRounds(played, section);
-  if (std::ssize(view.rows) < program.rank_count()) {
+  if (rows < program.rank_count()) {
     section.text.push_back(
-        absl::StrCat(view.rows.size(), " of ", program.rank_count(), " kinds of ranks are shown."));
+        absl::StrCat(rows, " of ", program.rank_count(), " kinds of ranks are shown."));
   }
   DropUnusedKinds(view);
   if (!view.slices.empty()) section.views.emplace_back(std::move(view));

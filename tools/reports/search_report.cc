@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <span>
-#include <unordered_map>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "search/details.h"
 #include "search/pruning.h"
-#include "search/views/front.h"
 #include "support/status.h"
 #include "tools/reports/run_views.h"
 #include "tools/reports/search_views.h"
@@ -20,15 +16,6 @@ namespace search_report_cc {
 namespace {
 
 using MakeSearchSection = Section (*)(const search::Setting&, const search::SearchRows&);
-
-// The row of each result that a document has, by its place among those that are ranked.
-int64_t RowOf(const SearchDocument& document, const std::vector<const search::Result*>& ranked,
-              const search::Result* result) {
-  const auto found = std::ranges::find(ranked, result) - ranked.begin();
-  return static_cast<size_t>(found) < document.ranked.size()
-             ? document.ranked[static_cast<size_t>(found)]
-             : -1;
-}
 
 // Says which of several searches sections are of.
 void NameSections(const std::string& search, size_t number, std::span<Section> sections) {
@@ -40,18 +27,14 @@ void NameSections(const std::string& search, size_t number, std::span<Section> s
 
 absl::StatusOr<RunDocument> PlayAndShow(search::Setting& setting, const search::Result& result,
                                         const std::string& name) {
-  setting.lowering.every_link = true;
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, result.plan));
+  const bool every_link = std::exchange(setting.lowering.every_link, true);
+  const absl::StatusOr<search::Run> played = search::Play(setting, result.plan);
+  setting.lowering.every_link = every_link;  // others play as they would have
+  ORRERY_RETURN_IF_ERROR(played.status());
+  const search::Run& run = *played;
   ORRERY_ASSIGN_OR_RETURN(const simulator::ReportDetails details,
                           search::DetailsOf(setting, result.plan, run));
   return RunViews({setting, result.plan, run, details}, name);
-}
-
-bool NeedsQuotes(absl::string_view word) {
-  return word.empty() || std::ranges::any_of(word, [](char letter) {
-           return !absl::ascii_isalnum(static_cast<unsigned char>(letter)) &&
-                  absl::string_view("-_=+./:,@%").find(letter) == absl::string_view::npos;
-         });
 }
 
 }  // namespace
@@ -96,29 +79,15 @@ absl::Status AddSearch(search::Settings& settings, const search::SearchRows& row
   }
   const std::vector<const search::Result*> ranked = Ranked(rows);
   for (const search::Result* result : CandidatesToShow(rows)) {
-    const int64_t row = search_report_cc::RowOf(search, ranked, result);
-    const std::string name =
-        absl::StrCat("rank ", std::ranges::find(ranked, result) - ranked.begin() + 1);
+    const auto place = static_cast<size_t>(std::ranges::find(ranked, result) - ranked.begin());
+    const std::string name = absl::StrCat("no. ", place + 1);
     ORRERY_ASSIGN_OR_RETURN(
         RunDocument run, search_report_cc::PlayAndShow(settings.Of(result->plan), *result, name));
-    run.row = row;
+    if (place < search.ranked.size()) run.row = search.ranked[place];
     search.runs.push_back(std::move(run));
   }
   document.searches.push_back(std::move(search));
   return absl::OkStatus();
-}
-
-std::string CommandText(int argc, const char* const* argv) {
-  std::string text;
-  for (int i = 0; i < argc; ++i) {
-    std::string word = argv[i];
-    if (i == 0) word = word.substr(word.rfind('/') + 1);
-    if (search_report_cc::NeedsQuotes(word)) {
-      word = absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
-    }
-    absl::StrAppend(&text, text.empty() ? "" : " ", word);
-  }
-  return text;
 }
 
 }  // namespace orrery::tools

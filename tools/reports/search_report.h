@@ -2,7 +2,6 @@
 #define ORRERY_TOOLS_REPORTS_SEARCH_REPORT_H_
 
 #include <cstddef>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,9 +23,6 @@ std::vector<const search::Result*> CandidatesToShow(const search::SearchRows& ro
 /// longer. An error where one cannot be played.
 absl::Status AddSearch(search::Settings& settings, const search::SearchRows& rows,
                        Document& document);
-
-/// The words of a command line as a shell reads them, the program by its name alone.
-std::string CommandText(int argc, const char* const* argv);
 
 }  // namespace orrery::tools
 

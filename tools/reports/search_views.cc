@@ -20,8 +20,6 @@ namespace {
 
 using search::Result;
 
-constexpr size_t kMostRanked = 1000;
-
 // How a page calls a column, and in which unit it is.
 struct ColumnInfo {
   const char *name, *title, *unit;
@@ -100,10 +98,6 @@ auto BestBy(const std::vector<const Result*>& ranked, const KeyOf& key_of) {
 
 double Throughput(const Result& result) { return result.figures.throughput_samples_per_s; }
 
-std::string Plural(int64_t count, const std::string& of) {
-  return absl::StrCat(count, " ", of, count == 1 ? "" : "s");
-}
-
 // Numbers by their size, other texts behind them.
 bool ValueComesBefore(const std::string& a, const std::string& b) {
   int64_t x = 0, y = 0;
@@ -139,15 +133,15 @@ SearchDocument SearchTable(const search::Setting& setting, const search::SearchR
     columns.Add(CellsOf(setting, played != nullptr ? *played : rows[i]));
     ++count;
   }
-  const auto add = [&](const std::vector<const search::Result*>& results, size_t at_most,
+  const auto add = [&](const std::vector<const search::Result*>& results,
                        std::vector<int64_t>& list) {
     for (const search::Result* result : results) {
       const auto found = row_of.find(result);
-      if (found != row_of.end() && list.size() < at_most) list.push_back(found->second);
+      if (found != row_of.end()) list.push_back(found->second);
     }
   };
-  add(ranked, search_views_cc::kMostRanked, document.ranked);
-  add(front, front.size(), document.front);
+  add(ranked, document.ranked);
+  add(front, document.front);
   document.columns = std::move(columns).Finish();
   document.row_count = count;
   return document;
@@ -171,8 +165,8 @@ Section DegreesSection(const search::Setting& setting, const search::SearchRows&
       chart.panels.push_back({.title = title});
     }
     std::vector<Series>& lines = chart.panels.back().series;
-    const std::string name = search_views_cc::Plural(microbatches, "microbatch");
-    const std::string line = microbatches == 1 ? name : absl::StrCat(microbatches, " microbatches");
+    const std::string line =
+        absl::StrCat(microbatches, microbatches == 1 ? " microbatch" : " microbatches");
     if (lines.empty() || lines.back().name != line) lines.push_back({.name = line});
     lines.back().points.emplace_back(hp, search_views_cc::Throughput(*result));
     lines.back().texts.push_back(transforms::ToString(result->plan, setting.base));

@@ -153,13 +153,6 @@ TEST_F(SearchViewsTest, ShowsTheFastestAndTheSmallest) {
   }
 }
 
-TEST(CommandText, IsWhatAShellReads) {
-  const char* const words[] = {"build/bin/simulate", "--model", "mlp:layers=4,dim=8", "--shard",
-                               "it's=hp@1",          ""};
-  EXPECT_EQ(CommandText(6, words),
-            "simulate --model mlp:layers=4,dim=8 --shard 'it'\\''s=hp@1' ''");
-}
-
 }  // namespace
 }  // namespace search_views_test_cc
 }  // namespace orrery::tools
