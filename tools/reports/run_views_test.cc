@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/models/model_test_util.h"
 #include "search/details.h"
 #include "search/settings/setting_test_util.h"
 #include "tools/reports/run_sections.h"
@@ -163,6 +164,44 @@ class AsynchronousRunViewsTest : public RunViewsTest {
 TEST_F(AsynchronousRunViewsTest, SayHowManyBatchesThereAre) {
   const RunDocument document = RunViews(Played(), "1");
   EXPECT_THAT(document.sections.front().text, ElementsAre(testing::HasSubstr("never drains")));
+}
+
+// Nobody tells kernels of a steady state apart: they are one row.
+TEST_F(AsynchronousRunViewsTest, PartsOfTheStepAddUpToIt) {
+  const auto table = std::get<TableView>(BreakdownSection(Played()).views[0]);
+  EXPECT_NEAR(SumOf(table, 1), StepSeconds(), 1e-5 * StepSeconds());
+}
+
+// What covers several batches says so.
+TEST_F(AsynchronousRunViewsTest, SayWhatIsOfSeveralBatches) {
+  for (const MakeSection make : {CriticalPathSection, MemorySection, LinksSection}) {
+    const Section section = make(Played());
+    EXPECT_THAT(section.text, testing::Contains(testing::HasSubstr("never drains"))) << section.id;
+  }
+}
+
+// The host updates while the device goes on.
+TEST(TimelineSection, HasARowOfTheHost) {
+  search::Setting setting = search::MlpSetting("dgx-a100:1");
+  setting.step =
+      ir::BuildModel("gpt", "layers=6,hidden=1024,heads=8,seq=256,vocab=512", /*batch=*/8);
+  ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
+  setting.batch_size = 8;
+  setting.cost_model = cost_models::MakeCostModel("kernels").value();
+  setting.lowering.every_link = true;
+  const search::ParallelPlan plan = {
+      .dp = 2, .offload = transforms::ParseOffloadPolicy("optimizer").value()};
+  const search::Run run = search::Play(setting, plan).value();
+  const simulator::ReportDetails details = search::DetailsOf(setting, plan, run).value();
+  const auto view =
+      std::get<TimelineView>(TimelineSection({setting, plan, run, details}).views.front());
+  EXPECT_THAT(view.rows, testing::Contains(testing::EndsWith(", host")));
+  std::vector<double> until(view.rows.size(), 0);
+  for (const Slice& slice : view.slices) {
+    double& row = until[static_cast<size_t>(slice.row)];
+    EXPECT_LE(row, slice.start_s);
+    row = slice.end_s;
+  }
 }
 
 }  // namespace
