@@ -168,8 +168,9 @@ Section LinksSection(const PlayedPlan& played) {
   const auto links = run_hardware_cc::BusyLinks(played);
   if (links.empty()) return section;
   section.text = {
-      "What links carry is more than the volume of collectives where a protocol sends "
-      "more than data."};
+      "What a library leaves of a link unused, as it reaches 95 % of its rate, counts as carried: "
+      "it "
+      "is more than the volume."};
   AddRounds(played, section);
   section.views = {run_hardware_cc::LinksTable(played, links),
                    run_hardware_cc::LinksChart(played, links)};
