@@ -36,13 +36,6 @@ bool IsStream(absl::string_view path) {
          absl::StartsWith(path, "/proc/");
 }
 
-absl::Status WriteInto(const std::string& path, absl::string_view contents) {
-  std::ofstream out(path, std::ios::binary | (IsStream(path) ? std::ios::app : std::ios::trunc));
-  out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
-  out.flush();
-  return out.good() ? absl::OkStatus() : CannotWrite(path, "the stream failed");
-}
-
 // The file that is half written; empty when none is. A signal handler may do no more than read it.
 char half_written[4096] = "";
 
@@ -141,31 +134,10 @@ void CopyModeAndOwner(const fs::path& from, int to) {
   fchmod(to, old.st_mode & 07777);
 }
 
-absl::Status Replace(const std::string& path, const fs::path& file, absl::string_view contents) {
-  RemoveStalePartials(file);
-  const std::string partial =
-      (FolderOf(file) / absl::StrCat(PartialStem(file), getpid(), ".partial")).string();
-  Note(partial);
-  const int made = OpenPartial(partial);
-  if (made < 0) {
-    Note("");
-    return CannotWrite(path, "no space, no permission, or no such folder");
-  }
-  bool done = WriteAll(made, contents);
-  int error = errno;
-  if (done) {
-    CopyModeAndOwner(file, made);
-    done = rename(partial.c_str(), file.c_str()) == 0;
-    error = errno;
-  }
-  // A lock is held until here: nobody takes the neighbour for one that was left behind.
-  const bool closed = close(made) == 0;
-  if (!done) unlink(partial.c_str());
-  Note("");
-  if (done && closed) return absl::OkStatus();
-  return CannotWrite(path, error == ENOSPC || error == EDQUOT || done
-                               ? "no space, no permission, or no such folder"
-                               : std::strerror(error));
+constexpr char kNoRoom[] = "no space, no permission, or no such folder";
+
+absl::Status CannotWriteNow(const std::string& path, int error) {
+  return CannotWrite(path, error == ENOSPC || error == EDQUOT ? kNoRoom : std::strerror(error));
 }
 
 // Nothing to rename over: a pipe, a device, or what is open already.
@@ -211,15 +183,71 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, const ReadLimits& 
   return contents;
 }
 
-absl::Status WriteFile(const std::string& path, absl::string_view contents) {
+absl::StatusOr<std::unique_ptr<FileWriter>> FileWriter::Open(const std::string& path) {
   std::error_code error;
   const fs::path file = file_cc::BehindLinks(path);
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), error);
   if (fs::is_directory(path, error)) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": is a folder; wanted a file"));
   }
-  if (file_cc::IsWrittenInto(path)) return file_cc::WriteInto(path, contents);
-  return file_cc::Replace(path, file, contents);
+  std::unique_ptr<FileWriter> writer(new FileWriter);
+  writer->path_ = path;
+  if (file_cc::IsWrittenInto(path)) {
+    writer->partial_ = path;
+    writer->file_ =
+        open(path.c_str(),
+             O_WRONLY | O_CREAT | O_CLOEXEC | (file_cc::IsStream(path) ? O_APPEND : O_TRUNC), 0666);
+    if (writer->file_ < 0) return file_cc::CannotWrite(path, "the stream failed");
+    return writer;
+  }
+  file_cc::RemoveStalePartials(file);
+  writer->target_ = file.string();
+  writer->partial_ =
+      (file_cc::FolderOf(file) / absl::StrCat(file_cc::PartialStem(file), getpid(), ".partial"))
+          .string();
+  file_cc::Note(writer->partial_);
+  writer->file_ = file_cc::OpenPartial(writer->partial_);
+  if (writer->file_ >= 0) return writer;
+  file_cc::Note("");
+  return file_cc::CannotWrite(path, file_cc::kNoRoom);
+}
+
+FileWriter::~FileWriter() {
+  if (file_ < 0) return;
+  if (!target_.empty()) unlink(partial_.c_str());
+  close(file_);
+  if (!target_.empty()) file_cc::Note("");
+}
+
+absl::Status FileWriter::Write(absl::string_view piece) {
+  if (file_cc::WriteAll(file_, piece)) return absl::OkStatus();
+  return target_.empty() ? file_cc::CannotWrite(path_, "the stream failed")
+                         : file_cc::CannotWriteNow(path_, errno);
+}
+
+absl::Status FileWriter::Finish() {
+  int error = 0;
+  if (!target_.empty()) {
+    file_cc::CopyModeAndOwner(target_, file_);
+    if (rename(partial_.c_str(), target_.c_str()) != 0) error = errno;
+  }
+  // A lock is held until here: nobody takes the neighbour for one that was left behind.
+  const bool closed = close(file_) == 0;
+  file_ = -1;
+  if (target_.empty()) {
+    return closed ? absl::OkStatus() : file_cc::CannotWrite(path_, "the stream failed");
+  }
+  if (error != 0) unlink(partial_.c_str());
+  file_cc::Note("");
+  if (error != 0) return file_cc::CannotWriteNow(path_, error);
+  return closed ? absl::OkStatus() : file_cc::CannotWrite(path_, file_cc::kNoRoom);
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view contents) {
+  absl::StatusOr<std::unique_ptr<FileWriter>> writer = FileWriter::Open(path);
+  if (!writer.ok()) return writer.status();
+  const absl::Status written = (*writer)->Write(contents);
+  return written.ok() ? (*writer)->Finish() : written;
 }
 
 absl::Status CheckWritable(const std::string& path) {

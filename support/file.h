@@ -2,6 +2,7 @@
 #define ORRERY_SUPPORT_FILE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -25,6 +26,31 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, const ReadLimits& 
 /// the folder when it is missing. A file that is there keeps its mode and its owner, and a link
 /// stays one: what it leads to is written. Neighbours that a killed process left are removed.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
+
+/// The same piece by piece, for what is larger than one would hold: `path` is there, or is another,
+/// once Finish has returned. One at a time in a process.
+class FileWriter {
+ public:
+  /// Begins to write `path`.
+  static absl::StatusOr<std::unique_ptr<FileWriter>> Open(const std::string& path);
+  /// Unless finished, nothing is left of it.
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  /// Appends `piece`.
+  absl::Status Write(absl::string_view piece);
+  /// All is written. Called once, after which nothing may be.
+  absl::Status Finish();
+
+ private:
+  FileWriter() = default;
+
+  std::string path_;     // as it was given
+  std::string target_;   // what is replaced; empty where `partial_` is written into for good
+  std::string partial_;  // what is open
+  int file_ = -1;
+};
 
 /// Whether WriteFile could write `path` now, as far as can be told before there are contents:
 /// nothing is left behind. The error is one line that names `path`.

@@ -215,8 +215,8 @@ absl::Status CheckJournal(std::span<const FlagText> outputs, std::span<const Fla
 
 // What the command line says of files to write, beside all other texts that it has.
 absl::Status CheckFileFlags(const po::variables_map& values) {
-  constexpr absl::string_view kWrites[] = {"csv",    "json",      "page",     "plot",
-                                           "report", "residuals", "roofline", "trace"};
+  constexpr absl::string_view kWrites[] = {
+      "csv", "json", "page", "plot", "report", "residuals", "roofline", "trace", "memory-snapshot"};
   std::vector<FlagText> outputs, others;
   for (const auto& [flag, value] : values) {
     const bool writes = std::ranges::find(kWrites, flag) != std::end(kWrites);

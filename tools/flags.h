@@ -13,7 +13,6 @@
 #include "importer/import_notes.h"
 #include "importer/role_patterns.h"
 #include "search/evaluate.h"
-#include "simulator/network/link_use.h"
 #include "tools/plan_flags.h"
 #include "tools/presets.h"
 #include "transforms/training/training_step.h"
@@ -122,12 +121,6 @@ absl::Status CheckFiles(std::span<const FlagText> outputs, std::span<const FlagT
 /// turns its status into an exit code with one line on standard error. No exception leaves it.
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body);
-
-/// Writes the Chrome trace of a run; gzipped when the name of the file ends in ".gz".
-absl::Status WriteTrace(const search::Run& run, const std::string& path);
-/// The same of any program, with what its links carried unless `use` is null.
-absl::Status WriteTrace(const simulator::Program& program, const simulator::Trace& trace,
-                        const simulator::LinkUse* use, const std::string& path);
 
 }  // namespace orrery::tools
 

@@ -17,6 +17,7 @@
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/report_text.h"
+#include "tools/traces/write_trace.h"
 
 namespace orrery::tools {
 namespace play_program_cc {
@@ -105,17 +106,29 @@ absl::Status CheckLength(const Program& program, Duration makespan) {
                    ToString(simulator::kEndOfTime), " in all"));
 }
 
+// Ranks are numbered from 0, with or without gaps.
+int64_t RankCount(const Program& program) {
+  int64_t count = 0;
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    count = std::max<int64_t>(count, program.rank(simulator::RankClassId(i)).members.back() + 1);
+  }
+  return count;
+}
+
 }  // namespace
 }  // namespace play_program_cc
 
 absl::Status PlayProgramFile(const ProgramFlags& flags) {
-  ORRERY_RETURN_IF_ERROR(CheckOutputs(std::array{flags.json, flags.trace}));
+  ORRERY_RETURN_IF_ERROR(
+      CheckOutputs(std::array{flags.json, flags.trace.path, flags.trace.snapshot}));
   const auto start = std::chrono::steady_clock::now();
   simulator::Program program;
   ORRERY_RETURN_IF_ERROR(play_program_cc::Load(flags, program));
   ORRERY_RETURN_IF_ERROR(Annotate(play_program_cc::CheckSums(program), flags.program));
+  ORRERY_ASSIGN_OR_RETURN(const TraceRequest request,
+                          ReadTraceFlags(flags.trace, play_program_cc::RankCount(program)));
   simulator::LinkUse use(program);
-  simulator::FluidNetwork network(program, flags.trace.empty() ? nullptr : &use);
+  simulator::FluidNetwork network(program, !request.any() ? nullptr : &use);
   const absl::StatusOr<simulator::Trace> trace = simulator::RunEvents(program, network);
   if (!trace.ok()) return Annotate(trace.status(), flags.program);
   ORRERY_RETURN_IF_ERROR(
@@ -130,9 +143,7 @@ absl::Status PlayProgramFile(const ProgramFlags& flags) {
     ORRERY_RETURN_IF_ERROR(
         WriteFile(flags.json, simulator::ReportJson(program, report, figures, &details)));
   }
-  if (!flags.trace.empty()) {
-    ORRERY_RETURN_IF_ERROR(WriteTrace(program, *trace, &use, flags.trace));
-  }
+  ORRERY_RETURN_IF_ERROR(WriteTrace(request, program, *trace, &use));
   std::cout << flags.program;
   if (!flags.cluster.empty()) std::cout << ", on " << flags.cluster;
   std::cout << "\n\n";

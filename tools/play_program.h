@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "tools/traces/trace_flags.h"
 
 namespace orrery::tools {
 
@@ -12,7 +13,7 @@ struct ProgramFlags {
   std::string program;
   std::string cluster;
   std::string json;
-  std::string trace;
+  TraceFlags trace;
 };
 
 /// Plays a file of programs of ranks (docs/programs.md) on a cluster, or a Program in the text form

@@ -15,6 +15,7 @@
 #include "simulator/program/time_alone.h"
 #include "support/file.h"
 #include "tools/flags.h"
+#include "tools/traces/write_trace.h"
 
 namespace orrery::tools {
 namespace play_program_test_cc {
@@ -140,11 +141,11 @@ TEST_F(PlayProgram, EndsBeforeTimeDoes) {
 
 TEST_F(PlayProgram, WritesReportAndTrace) {
   flags_.json = Path("r.json");
-  flags_.trace = Path("t.json");
+  flags_.trace.path = Path("t.json");
   Play(absl::StrCat(kHead, "task0 stream0 label0 takes 1500000 ps\n"));
   EXPECT_THAT(ReadFile(flags_.json).value(), HasSubstr("\"step_time_s\": 1.5"));
-  EXPECT_THAT(ReadFile(flags_.trace).value(), HasSubstr("\"op\""));
-  flags_.trace = flags_.json;
+  EXPECT_THAT(ReadFile(flags_.trace.path).value(), HasSubstr("\"op\""));
+  flags_.trace.path = flags_.json;
   EXPECT_EQ(Play(kHead), "r.json: two outputs go to this file; wanted one each");
 }
 
@@ -166,7 +167,7 @@ TEST_F(PlayProgram, PacksTracesByTheirNames) {
   trace.finish.push_back(Time(1'500'000));
   trace.makespan = Duration(1'500'000);
   for (const char* name : {"t.json", "gz", "t.gz", "u.gz"}) {
-    ASSERT_TRUE(WriteTrace(program, trace, nullptr, Path(name)).ok()) << name;
+    ASSERT_TRUE(WriteTrace({.path = Path(name)}, program, trace, nullptr).ok()) << name;
   }
   const std::string plain = ReadFile(Path("t.json")).value();
   EXPECT_THAT(plain, StartsWith("{"));
@@ -175,8 +176,8 @@ TEST_F(PlayProgram, PacksTracesByTheirNames) {
   EXPECT_THAT(packed, StartsWith("\x1f\x8b"));
   EXPECT_LT(packed.size(), plain.size());
   EXPECT_EQ(Unpack(Path("t.gz")), plain);
-  EXPECT_EQ(ReadFile(Path("u.gz")).value(), packed);                        // no time in it
-  EXPECT_FALSE(WriteTrace(program, trace, nullptr, Path("gz/t.gz")).ok());  // no folder
+  EXPECT_EQ(ReadFile(Path("u.gz")).value(), packed);  // no time in it
+  EXPECT_FALSE(WriteTrace({.path = Path("gz/t.gz")}, program, trace, nullptr).ok());  // no folder
 }
 
 }  // namespace

@@ -19,9 +19,24 @@ namespace {
 
 // Flags that change where results go and who finds them, but none of them. How many of the best are
 // wanted decides what is pruned.
-constexpr absl::string_view kNotAsked[] = {"threads", "progress", "csv",  "json",   "trace",
-                                           "report",  "plot",     "part", "resume", "merge",
-                                           "method",  "budget",   "seed", "price"};
+constexpr absl::string_view kNotAsked[] = {"threads",
+                                           "progress",
+                                           "csv",
+                                           "json",
+                                           "trace",
+                                           "trace-level",
+                                           "trace-ranks",
+                                           "trace-microbatches",
+                                           "memory-snapshot",
+                                           "report",
+                                           "plot",
+                                           "part",
+                                           "resume",
+                                           "merge",
+                                           "method",
+                                           "budget",
+                                           "seed",
+                                           "price"};
 
 bool IsAsked(const FlagText& flag) {
   return std::ranges::find(kNotAsked, flag.flag) == std::end(kNotAsked);

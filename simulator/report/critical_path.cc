@@ -5,10 +5,6 @@
 #include "support/id_table.h"
 
 namespace orrery::simulator {
-namespace critical_path_cc {
-namespace {
-
-// By task: what finished last of what it waited for, on its streams or elsewhere.
 std::vector<TaskId> LatestBefore(const Program& program, const Trace& trace) {
   std::vector<TaskId> before(static_cast<size_t>(program.task_count()));
   IdTable<StreamId, TaskId> last(program.stream_count());
@@ -28,12 +24,9 @@ std::vector<TaskId> LatestBefore(const Program& program, const Trace& trace) {
   return before;
 }
 
-}  // namespace
-}  // namespace critical_path_cc
-
 std::vector<PathTask> CriticalPath(const Program& program, const Trace& trace) {
   if (trace.finish.empty()) return {};
-  const std::vector<TaskId> before = critical_path_cc::LatestBefore(program, trace);
+  const std::vector<TaskId> before = LatestBefore(program, trace);
   const auto end = std::ranges::max_element(trace.finish);
   TaskId task(static_cast<int32_t>(end - trace.finish.begin()));
   std::vector<PathTask> path;

@@ -18,10 +18,13 @@ struct PathTask {
   Duration waited;  // from the finish of the one before until it started; 0 where it just followed
 };
 
+/// By index of each task: what finished last of what it waited for, on its streams or elsewhere;
+/// invalid where it waited for nothing. Of what finished at the same moment it is the one of a
+/// stream before what is waited for besides, and then the earlier one.
+std::vector<TaskId> LatestBefore(const Program& program, const Trace& trace);
+
 /// The tasks of the critical path of `trace`, a run of `program`, in the order in which they ran.
-/// Their times and what they waited add up to the makespan. Of what finished at the same moment it
-/// is the one of a stream before what is waited for besides, and then the earlier one. Empty where
-/// there are no tasks.
+/// Their times and what they waited add up to the makespan. Empty where there are no tasks.
 std::vector<PathTask> CriticalPath(const Program& program, const Trace& trace);
 
 }  // namespace orrery::simulator

@@ -165,20 +165,28 @@ IdTable<RankClassId, MemoryUse> PeakMemory(const Program& program, const Trace& 
   return peaks;
 }
 
-IdTable<RankClassId, std::vector<MemoryUse>> MemoryTimeline(const Program& program,
-                                                            const Trace& trace) {
+void VisitMemory(const Program& program, const Trace& trace, std::span<const RankClassId> ranks,
+                 absl::FunctionRef<void(RankClassId rank, const MemoryUse& use)> visit) {
   ORRERY_CHECK(trace.finish.size() == static_cast<size_t>(program.task_count()))
       << "the trace is of another program";
   memory_cc::EventsOfRanks events(program, trace);
-  IdTable<RankClassId, std::vector<MemoryUse>> timelines(program.rank_count());
-  for (int32_t rank = 0; rank < program.rank_count(); ++rank) {
-    std::vector<MemoryUse>& timeline = timelines[RankClassId(rank)];
-    timeline.push_back(memory_cc::Resident(program, RankClassId(rank)));
-    for (const memory_cc::TimedEvent& event : events.Of(RankClassId(rank))) {
-      timeline.push_back(timeline.back());
-      memory_cc::Apply(event, timeline.back());
+  for (const RankClassId rank : ranks) {
+    MemoryUse use = memory_cc::Resident(program, rank);
+    visit(rank, use);
+    for (const memory_cc::TimedEvent& event : events.Of(rank)) {
+      memory_cc::Apply(event, use);
+      visit(rank, use);
     }
   }
+}
+
+IdTable<RankClassId, std::vector<MemoryUse>> MemoryTimeline(const Program& program,
+                                                            const Trace& trace) {
+  IdTable<RankClassId, std::vector<MemoryUse>> timelines(program.rank_count());
+  std::vector<RankClassId> ranks;
+  for (int32_t i = 0; i < program.rank_count(); ++i) ranks.emplace_back(i);
+  VisitMemory(program, trace, ranks,
+              [&](RankClassId rank, const MemoryUse& use) { timelines[rank].push_back(use); });
   return timelines;
 }
 

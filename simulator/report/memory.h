@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "simulator/program/program.h"
 #include "simulator/program/trace.h"
 #include "support/id_table.h"
@@ -36,6 +37,11 @@ IdTable<RankClassId, MemoryUse> PeakMemory(const Program& program, const Trace& 
 /// resident at 0.
 IdTable<RankClassId, std::vector<MemoryUse>> MemoryTimeline(const Program& program,
                                                             const Trace& trace);
+
+/// The same of `ranks`, one after another, and of each one use after another, for who needs no more
+/// than one at a time.
+void VisitMemory(const Program& program, const Trace& trace, std::span<const RankClassId> ranks,
+                 absl::FunctionRef<void(RankClassId rank, const MemoryUse& use)> visit);
 
 /// At most `points` (>= 2) of a rank's `timeline`, each of another moment: of so many equally long
 /// parts of it the use that is largest, so that the peak is there, and the last one.

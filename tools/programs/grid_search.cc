@@ -24,6 +24,7 @@
 #include "tools/search_lists.h"
 #include "tools/search_question.h"
 #include "tools/team/team.h"
+#include "tools/traces/write_trace.h"
 #include "tools/validation/software_stack.h"
 #include "transforms/plan/plan_text.h"
 
@@ -43,7 +44,7 @@ struct Flags {
   std::string stack = "ideal";
   std::string price;
   bool cuda_graphs = false;
-  std::string trace;
+  TraceFlags trace;
   SearchFileFlags files;
   int64_t top = 10;
   bool no_prune = false;
@@ -72,12 +73,15 @@ struct Best {
   double price = 0;  // of a sample
 };
 
-absl::Status WriteBestTrace(const search::Settings& settings, const search::SearchRows& rows,
-                            const std::string& path) {
+absl::Status WriteBestTrace(search::Settings& settings, const search::SearchRows& rows,
+                            const TraceFlags& flags) {
   const std::vector<const search::Result*> ranked = search::Ranked(rows);
   const search::ParallelPlan& best = ranked.front()->plan;
-  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(settings.Of(best), best));
-  return WriteTrace(run, path);
+  ORRERY_ASSIGN_OR_RETURN(const TraceRequest request, ReadTraceFlags(flags, best.ranks()));
+  search::Setting& setting = settings.Of(best);
+  setting.lowering.every_link = true;  // kernel by kernel, as of one that is simulated
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run, search::Play(setting, best));
+  return WriteTrace(request, setting, run);
 }
 
 absl::StatusOr<search::Setting> SettingOf(const Flags& flags, const Question& question,
@@ -220,7 +224,7 @@ absl::StatusOr<std::vector<Question>> QuestionsOf(const Flags& flags) {
 absl::Status CheckSeveral(const Flags& flags, const Team* team) {
   const JobFlags& job = flags.job;
   if (team == nullptr && job.part.empty() && job.resume.empty() && job.merge.empty() &&
-      flags.trace.empty() && flags.files.plot.empty()) {
+      !flags.trace.any() && flags.files.plot.empty()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
@@ -270,6 +274,8 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
 absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_RETURN_IF_ERROR(CheckJob(flags.job));
   ORRERY_RETURN_IF_ERROR(CheckSearchFiles(flags.files));
+  // Which ranks there are the best plan will tell.
+  ORRERY_RETURN_IF_ERROR(ReadTraceFlags(flags.trace, ir::kMaxRanks).status());
   ORRERY_ASSIGN_OR_RETURN(team, FindTeam());
   if (flags.job.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
@@ -295,7 +301,7 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   const absl::Status written = files.Write();
   ORRERY_RETURN_IF_ERROR(status);
   ORRERY_RETURN_IF_ERROR(written);
-  if (!flags.trace.empty() && !bests.empty()) {
+  if (flags.trace.any() && !bests.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteBestTrace(*asked.settings, outcome.results, flags.trace));
   }
   return outcome.journal;
@@ -323,6 +329,7 @@ int Main(int argc, char** argv) {
       .further = [&](const std::vector<FlagText>& given) { return Further(given, flags); }};
   AddModelFlags(spec.options, flags.model, &flags.batch_sizes);
   AddPlanFlags(spec.options, PlanForm::kSpace, {}, flags.axes);
+  AddTraceFlags(spec.options, flags.trace, "the best candidate's");
   spec.options.add_options()("threads", po::value(&flags.job.threads),
                              "threads to search with [one a core]")(
       "space", po::value(&flags.space),
@@ -342,8 +349,6 @@ int Main(int argc, char** argv) {
       "forward and backward are captured graphs: the host launches none of their kernels")(
       "csv", po::value(&flags.files.csv), "write one row a candidate to this file")(
       "json", po::value(&flags.files.json), "the same as JSON")(
-      "trace", po::value(&flags.trace),
-      "write the best candidate's Chrome trace (.json, .json.gz)")(
       "plot", po::value(&flags.files.plot),
       "draw throughput over degrees to this file (.svg or .pdf); needs gnuplot")(
       "report", po::value(&flags.files.report),

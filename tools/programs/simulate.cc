@@ -19,6 +19,7 @@
 #include "tools/reports/plot_views.h"
 #include "tools/reports/run_sections.h"
 #include "tools/reports/run_views.h"
+#include "tools/traces/write_trace.h"
 #include "tools/validation/nearest_steps.h"
 #include "tools/validation/software_stack.h"
 #include "tools/validation/step_features.h"
@@ -38,7 +39,7 @@ struct Flags {
   ModelFlags model;
   PlanFlags plan_axes;
   std::string json;
-  std::string trace;
+  TraceFlags trace;
   std::string report, plot;
   std::string command;  // for the report
   std::string plan;
@@ -89,7 +90,7 @@ absl::Status PrintPlan(const Flags& flags, const search::Setting& setting, int64
   if (flags.plan != "pipedream") {
     return absl::InvalidArgumentError(absl::StrCat("--plan '", flags.plan, "': wanted pipedream"));
   }
-  if (!flags.json.empty() || !flags.trace.empty() || !flags.report.empty() || !flags.plot.empty() ||
+  if (!flags.json.empty() || flags.trace.any() || !flags.report.empty() || !flags.plot.empty() ||
       flags.timeline || flags.explain) {
     return absl::InvalidArgumentError(
         "--plan: nothing is simulated; wanted it without --json, --trace, --report, --plot, "
@@ -123,8 +124,8 @@ Document DocumentOf(const Flags& flags, const PlayedPlan& played) {
   return document;
 }
 
-absl::Status Report(const Flags& flags, search::Setting& setting, const search::ParallelPlan& plan,
-                    const search::Run& run) {
+absl::Status Report(const Flags& flags, const TraceRequest& request, search::Setting& setting,
+                    const search::ParallelPlan& plan, const search::Run& run) {
   ORRERY_ASSIGN_OR_RETURN(simulator::ReportDetails details, search::DetailsOf(setting, plan, run));
   // Other cost models are ideals, which measured steps were not predicted by.
   if (flags.model.cost_model.empty() || absl::StartsWith(flags.model.cost_model, "kernels")) {
@@ -135,7 +136,7 @@ absl::Status Report(const Flags& flags, search::Setting& setting, const search::
     ORRERY_RETURN_IF_ERROR(WriteFile(
         flags.json, simulator::ReportJson(run.program, run.report, run.figures, &details)));
   }
-  if (!flags.trace.empty()) ORRERY_RETURN_IF_ERROR(WriteTrace(run, flags.trace));
+  ORRERY_RETURN_IF_ERROR(WriteTrace(request, setting, run));
   if (!flags.report.empty()) {
     ORRERY_RETURN_IF_ERROR(
         WritePage(DocumentOf(flags, {setting, plan, run, details}), flags.report));
@@ -162,7 +163,8 @@ absl::Status Simulate(const Flags& flags) {
       Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
   if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
   if (!flags.plot.empty()) ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.plot), "--plot"));
-  setting.lowering.every_link = !flags.trace.empty() || !flags.report.empty() || flags.explain;
+  ORRERY_ASSIGN_OR_RETURN(const TraceRequest request, ReadTraceFlags(flags.trace, plan.ranks()));
+  setting.lowering.every_link = request.any() || !flags.report.empty() || flags.explain;
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
         "--explain: the distir cost model knows no links; wanted another, such as roofline");
@@ -170,7 +172,7 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.plan_axes, plan, setting.base));
   ORRERY_RETURN_IF_ERROR(ReadOrders(plan, setting));
   const absl::StatusOr<search::Run> run = search::Play(setting, plan);
-  if (run.ok()) return Report(flags, setting, plan, *run);
+  if (run.ok()) return Report(flags, request, setting, plan, *run);
   const auto infeasible = AsInfeasible(run.status());
   if (!infeasible.has_value()) return run.status();
   return absl::FailedPreconditionError(
@@ -199,8 +201,8 @@ int PlayProgram(int argc, char** argv) {
   spec.options.add_options()("program", po::value(&flags.program)->required(),
                              "programs of ranks, docs/programs.md")(
       "cluster", po::value(&flags.cluster), "as for models; rank r runs on device r")(
-      "json", po::value(&flags.json), "write the report to this file")(
-      "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)");
+      "json", po::value(&flags.json), "write the report to this file");
+  AddTraceFlags(spec.options, flags.trace, "the");
   return RunProgram(argc, argv, spec, [&] { return PlayProgramFile(flags); });
 }
 
@@ -221,8 +223,8 @@ int Main(int argc, char** argv) {
       .options = po::options_description("Flags")};
   AddModelFlags(spec.options, flags.model);
   AddPlanFlags(spec.options, PlanForm::kOne, {}, flags.plan_axes);
+  AddTraceFlags(spec.options, flags.trace, "the");
   spec.options.add_options()("json", po::value(&flags.json), "write the report to this file")(
-      "trace", po::value(&flags.trace), "write the Chrome trace to this file (.json or .json.gz)")(
       "report", po::value(&flags.report),
       "write a page with timeline, memory, links and all else to this file (.html)")(
       "plot", po::value(&flags.plot),
@@ -238,7 +240,7 @@ int Main(int argc, char** argv) {
       "name the busiest links, what they carry, and what would relieve them")(
       "program", po::value(&program),
       "play this file of programs of ranks in place of a model (docs/programs.md); with --cluster, "
-      "--json and --trace only");
+      "--json, --trace and what belongs to it only");
   flags.command = CommandText(argc, argv);
   return RunProgram(argc, argv, spec, [&] { return Simulate(flags); });
 }
