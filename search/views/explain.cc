@@ -72,7 +72,7 @@ std::vector<LevelUse> UseOfLevels(const Run& run) {
 
 // Plays the candidate and adds what came of it. What is not possible relieves nothing.
 absl::Status Try(const Setting& setting, const ParallelPlan& plan, std::string change,
-                 std::vector<Relief>& reliefs) {
+                 std::vector<LinkRelief>& reliefs) {
   const absl::StatusOr<Run> run = Play(setting, plan);
   if (run.ok()) reliefs.push_back({std::move(change), run->report.step_time});
   return run.ok() || AsInfeasible(run.status()).has_value() ? absl::OkStatus() : run.status();
@@ -123,8 +123,9 @@ absl::StatusOr<Explanation> Explain(Setting& setting, const ParallelPlan& plan, 
         explain_cc::Try(setting, reordered, absl::StrCat("--order ", other), explanation.reliefs);
   }
   if (!status.ok()) return status;
-  std::stable_sort(explanation.reliefs.begin(), explanation.reliefs.end(),
-                   [](const Relief& a, const Relief& b) { return a.step_time < b.step_time; });
+  std::stable_sort(
+      explanation.reliefs.begin(), explanation.reliefs.end(),
+      [](const LinkRelief& a, const LinkRelief& b) { return a.step_time < b.step_time; });
   return explanation;
 }
 
@@ -143,7 +144,7 @@ std::string ExplanationText(const Explanation& explanation, Duration step_time) 
     absl::StrAppendFormat(&text, "  %-10s carries %s\n", "", absl::StrJoin(shares, ", "));
   }
   absl::StrAppend(&text, "what would relieve them (step time now ", ToString(step_time), "):\n");
-  for (const Relief& relief : explanation.reliefs) {
+  for (const LinkRelief& relief : explanation.reliefs) {
     const double change = relief.step_time.seconds() / step_time.seconds() - 1;
     absl::StrAppendFormat(&text, "  %-32s %10s  %+.1f %%\n", relief.change,
                           ToString(relief.step_time), 100 * change);

@@ -31,15 +31,15 @@ struct LevelUse {
 };
 
 /// A change, and how long the step would take then.
-struct Relief {
+struct LinkRelief {
   std::string change;  // "nic links of twice the rate"
   Duration step_time = {};
 };
 
 /// Where the time of a run goes on the network, and what would shorten it.
 struct Explanation {
-  std::vector<LevelUse> levels;  // the busiest first; none when nothing travels
-  std::vector<Relief> reliefs;   // the best first; those that change nothing too
+  std::vector<LevelUse> levels;     // the busiest first; none when nothing travels
+  std::vector<LinkRelief> reliefs;  // the best first; those that change nothing too
 };
 
 /// Explains `run`, a run of `plan` with `setting.lowering.every_link`. Tries twice the rate of

@@ -46,12 +46,12 @@ Duration StepTime(const Setting& setting, const ParallelPlan& plan) {
 
 std::vector<std::string> Changes(const Explanation& explanation) {
   std::vector<std::string> changes;
-  for (const Relief& relief : explanation.reliefs) changes.push_back(relief.change);
+  for (const LinkRelief& relief : explanation.reliefs) changes.push_back(relief.change);
   return changes;
 }
 
 Duration TimeWith(const Explanation& explanation, absl::string_view change) {
-  for (const Relief& relief : explanation.reliefs) {
+  for (const LinkRelief& relief : explanation.reliefs) {
     if (relief.change == change) return relief.step_time;
   }
   ADD_FAILURE() << "no relief '" << change << "'";
@@ -170,7 +170,7 @@ TEST(Explain, ReliefsAreWhatTheChangeGives) {
   EXPECT_EQ(TimeWith(explanation, "port links of twice the rate"),
             StepTime(Linked("nodes:4x2@600GB/s,nic=25GB/s"), plan));
   int orders = 0;
-  for (const Relief& relief : explanation.reliefs) {
+  for (const LinkRelief& relief : explanation.reliefs) {
     absl::string_view order = relief.change;
     if (!absl::ConsumePrefix(&order, "--order ")) continue;
     ParallelPlan other = plan;
@@ -208,9 +208,9 @@ TEST(Explain, TheBestReliefIsFirst) {
     SCOPED_TRACE(cluster);
     Setting setting = Linked(cluster);
     const Explanation explanation = Explained(setting, plan);
-    EXPECT_TRUE(
-        std::is_sorted(explanation.reliefs.begin(), explanation.reliefs.end(),
-                       [](const Relief& a, const Relief& b) { return a.step_time < b.step_time; }));
+    EXPECT_TRUE(std::is_sorted(
+        explanation.reliefs.begin(), explanation.reliefs.end(),
+        [](const LinkRelief& a, const LinkRelief& b) { return a.step_time < b.step_time; }));
     EXPECT_LT(explanation.reliefs.front().step_time, StepTime(setting, plan));
   }
 }

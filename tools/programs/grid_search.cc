@@ -19,6 +19,7 @@
 #include "tools/interrupt.h"
 #include "tools/presets.h"
 #include "tools/reports/page.h"
+#include "tools/search_difference.h"
 #include "tools/search_files.h"
 #include "tools/search_job.h"
 #include "tools/search_lists.h"
@@ -45,6 +46,7 @@ struct Flags {
   std::string price;
   bool cuda_graphs = false;
   TraceFlags trace;
+  std::vector<std::string> diff;  // two candidates
   SearchFileFlags files;
   int64_t top = 10;
   bool no_prune = false;
@@ -126,6 +128,7 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
   }
   std::cout << search::TradesText(rows, flags.top) << search::FrontText(setting, rows, flags.top);
   std::cout << search::GapText(rows);
+  ORRERY_RETURN_IF_ERROR(TellDifference(flags.diff, settings, rows));
   TellBest(settings, *ranked.front(), outcome.is_part ? "best of the part" : "best");
   bests.push_back({absl::StrCat(setting.model_name, ", batch ", setting.batch_size, ", on ",
                                 setting.cluster.name),
@@ -274,6 +277,7 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
 absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_RETURN_IF_ERROR(CheckJob(flags.job));
   ORRERY_RETURN_IF_ERROR(CheckSearchFiles(flags.files));
+  ORRERY_RETURN_IF_ERROR(CheckDifference(flags.diff));
   // Which ranks there are the best plan will tell.
   ORRERY_RETURN_IF_ERROR(ReadTraceFlags(flags.trace, ir::kMaxRanks).status());
   ORRERY_ASSIGN_OR_RETURN(team, FindTeam());
@@ -343,8 +347,10 @@ int Main(int argc, char** argv) {
                                                                 "of --method annealing [1]")(
       "price", po::value(&flags.price),
       "what a device costs an hour, in any currency; with several clusters one each or one of all")(
-      "top", po::value(&flags.top), "candidates to print [10]")("stack", po::value(&flags.stack),
-                                                                StackHelp().c_str())(
+      "top", po::value(&flags.top), "candidates to print [10]")(
+      "diff", po::value(&flags.diff)->multitoken(),
+      "A B: why A is faster than B, part by part; places in the table, 1 and 2, or values of axes, "
+      "'dp=2 pp=4'")("stack", po::value(&flags.stack), StackHelp().c_str())(
       "cuda-graphs", po::bool_switch(&flags.cuda_graphs),
       "forward and backward are captured graphs: the host launches none of their kernels")(
       "csv", po::value(&flags.files.csv), "write one row a candidate to this file")(

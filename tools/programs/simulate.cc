@@ -7,7 +7,9 @@
 #include "search/memory_fit.h"
 #include "search/pipedream.h"
 #include "search/slices.h"
+#include "search/views/changes.h"
 #include "search/views/explain.h"
+#include "search/views/step_summary.h"
 #include "search/views/timeline.h"
 #include "simulator/report/report_json.h"
 #include "support/file.h"
@@ -149,7 +151,13 @@ absl::Status Report(const Flags& flags, const TraceRequest& request, search::Set
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
                             search::Explain(setting, plan, run));
-    std::cout << "\n" << search::ExplanationText(explanation, run.report.step_time);
+    constexpr int64_t kMostChanges = 4;
+    constexpr double kSeconds = 20;  // for neighbours of the plan
+    ORRERY_ASSIGN_OR_RETURN(const search::TriedChanges tried,
+                            search::TryChanges(setting, plan, run, kMostChanges, kSeconds));
+    std::cout << "\n"
+              << search::SummaryText(setting, plan, run, details, tried) << "\n"
+              << search::ExplanationText(explanation, run.report.step_time);
   }
   return flags.timeline ? PrintTimeline(setting, plan, run) : absl::OkStatus();
 }
@@ -237,7 +245,8 @@ int Main(int argc, char** argv) {
       "pipedream: print what PipeDream's planner makes of all devices of the cluster, stages and "
       "their replicas, and simulate nothing")(
       "explain", po::bool_switch(&flags.explain),
-      "name the busiest links, what they carry, and what would relieve them")(
+      "tell where the time goes, what limits the step next, which single change of the plan helps "
+      "most, and the busiest links")(
       "program", po::value(&program),
       "play this file of programs of ranks in place of a model (docs/programs.md); with --cluster, "
       "--json, --trace and what belongs to it only");

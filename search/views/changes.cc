@@ -1,0 +1,167 @@
+#include "search/views/changes.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "cost_models/collectives/steps.h"
+#include "ir/model_facts.h"
+#include "search/search.h"
+#include "search/spaces/space.h"
+#include "support/status.h"
+#include "transforms/plan/axis.h"
+#include "transforms/plan/plan_text.h"
+
+namespace orrery::search {
+namespace changes_cc {
+namespace {
+
+using transforms::AxisInfo;
+
+SpaceSize SizeOf(const Setting& setting) {
+  return {.devices = setting.cluster.size(),
+          .batch_size = setting.batch_size,
+          .sequence = ir::SequenceLength(setting.step),
+          .experts = ir::CommonExperts(setting.step),
+          .devices_a_node = cost_models::DevicesANode(setting.cluster.topology)};
+}
+
+// Whether other values are of the same step, and not a plan's own.
+bool Varies(const AxisInfo& axis) {
+  return !axis.remakes_step && axis.lists && axis.form != transforms::AxisForm::kMany &&
+         axis.scope != transforms::AxisScope::kOneRun;
+}
+
+// The plans of a full space that differ from `plan` in these axes alone; empty where there are
+// none, or too many to look at one by one.
+PlanList PlansBeside(const SpaceSize& size, const ParallelPlan& plan,
+                     std::span<const AxisInfo* const> open) {
+  constexpr size_t kMostPlans = 10'000;
+  Space space(plan);
+  space.TakeAll();
+  for (const AxisInfo* axis : transforms::AllAxes()) {
+    if (std::ranges::find(open, axis) != open.end()) continue;
+    const std::string value = axis->print(plan);
+    if (!value.empty() && !space.List(*axis, value).ok()) return {};
+  }
+  absl::StatusOr<Listing> listing = ListPlans(space, size, kMostPlans);
+  return listing.ok() ? std::move(listing->plans) : PlanList();
+}
+
+// Collects plans that differ from one.
+class Collector {
+ public:
+  Collector(const Setting& setting, const ParallelPlan& plan)
+      : size_(SizeOf(setting)), base_(setting.base), plan_(plan) {
+    list_.Insert(plan);
+  }
+
+  // All values of one axis.
+  void AddAxis(const AxisInfo& axis) {
+    for (const ParallelPlan& other : PlansBeside(size_, plan_, std::array{&axis}))
+      list_.Insert(other);
+    // Where a record says what a search tries, that is all.
+    if (axis.choices != nullptr || !axis.full.empty() || axis.degree != nullptr) return;
+    for (const absl::string_view text : axis.examples) {
+      ParallelPlan other = plan_;
+      if (axis.parse(text, other).ok() && transforms::CheckAxis(axis, other).ok()) {
+        list_.Insert(transforms::Settled(other, base_));
+      }
+    }
+  }
+
+  // Plans that differ in two degrees, whose number of microbatches goes along.
+  void AddPair(const AxisInfo& first, const AxisInfo& second, const AxisInfo& microbatches) {
+    PlanList beside;
+    beside.Insert(plan_);
+    for (const ParallelPlan& other :
+         PlansBeside(size_, plan_, std::array{&first, &second, &microbatches})) {
+      beside.Insert(other);
+    }
+    for (const size_t place : beside.Neighbours(0)) list_.Insert(beside[place]);
+  }
+
+  std::vector<ParallelPlan> Others() const {
+    std::vector<ParallelPlan> others = list_.All();
+    others.erase(others.begin());
+    return others;
+  }
+
+ private:
+  SpaceSize size_;
+  const ParallelPlan& base_;
+  const ParallelPlan& plan_;
+  PlanList list_;  // the plan first
+};
+
+// The axes in which two plans differ, but for those that go along with others.
+std::string ChangedAxes(const ParallelPlan& from, const ParallelPlan& to) {
+  std::string along, others;
+  for (const AxisInfo* axis : transforms::AllAxes()) {
+    if (axis->print(from) == axis->print(to)) continue;
+    const bool goes_along = axis->flag == "micro-batches" || axis->flag == "chunks";
+    absl::StrAppend(goes_along ? &along : &others, axis->flag, " ");
+  }
+  return others.empty() ? along : others;
+}
+
+}  // namespace
+}  // namespace changes_cc
+
+std::vector<ParallelPlan> SingleChanges(const Setting& setting, const ParallelPlan& plan) {
+  changes_cc::Collector collector(setting, plan);
+  const transforms::AxisInfo* const microbatches = transforms::FindAxis("micro-batches");
+  const std::span<const transforms::AxisInfo* const> axes = transforms::AllAxes();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (!changes_cc::Varies(*axes[i])) continue;
+    collector.AddAxis(*axes[i]);
+    for (size_t j = 0; axes[i]->degree != nullptr && j < i; ++j) {
+      collector.AddPair(*axes[j], *axes[i], *microbatches);
+    }
+  }
+  return collector.Others();
+}
+
+absl::StatusOr<TriedChanges> TryChanges(Setting& setting, const ParallelPlan& plan, const Run& run,
+                                        int64_t most, double seconds) {
+  const std::vector<ParallelPlan> changes = SingleChanges(setting, plan);
+  // Figures are all that is wanted: runs of kernels at once, and steady states stepped over.
+  constexpr int64_t kSame = 24;  // without effect, or of axes of which a better value is found
+  const bool every_link = std::exchange(setting.lowering.every_link, false);
+  absl::StatusOr<std::vector<Result>> results =
+      RunSearch(setting, changes,
+                {.threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency())),
+                 .top = most + kSame,
+                 .budget = {.seconds = seconds}});
+  setting.lowering.every_link = every_link;
+  if (!results.ok()) return results.status();
+  TriedChanges tried;
+  for (const Result& result : *results) ++(result.left ? tried.left : tried.tried);
+  std::set<std::string> seen;
+  for (const Result* result : Ranked(*results)) {
+    const bool is_same =
+        result->step_time == run.report.step_time && result->peak_memory == run.report.peak_memory;
+    if (is_same || std::ssize(tried.best) == most) continue;
+    if (seen.insert(changes_cc::ChangedAxes(plan, result->plan)).second) {
+      tried.best.push_back(*result);
+    }
+  }
+  return tried;
+}
+
+std::string ChangeText(const ParallelPlan& from, const ParallelPlan& to) {
+  std::vector<std::string> flags;
+  for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
+    if (axis->print(from) != axis->print(to)) flags.push_back(transforms::AxisText(*axis, to));
+  }
+  std::erase(flags, "");
+  return absl::StrJoin(flags, " ");
+}
+
+}  // namespace orrery::search

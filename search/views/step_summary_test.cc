@@ -1,0 +1,81 @@
+#include "search/views/step_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "search/details.h"
+#include "search/settings/setting_test_util.h"
+#include "search/views/changes.h"
+
+namespace orrery::search {
+namespace step_summary_test_cc {
+namespace {
+
+using testing::HasSubstr;
+
+double SumOf(const std::vector<StepPart>& parts) {
+  double sum = 0;
+  for (const StepPart& part : parts) sum += part.seconds;
+  return sum;
+}
+
+const std::vector<ParallelPlan>& Plans() {
+  static const auto& plans =
+      *new std::vector<ParallelPlan>{{.dp = 2, .hp = 2, .pp = 2, .microbatches = 4},
+                                     {.dp = 8},
+                                     {.hp = 8},
+                                     {.pp = 4, .microbatches = 8},
+                                     {.dp = 4, .pp = 2, .microbatches = 2, .zero = 3}};
+  return plans;
+}
+
+Setting Linked() {
+  Setting setting = MlpSetting();
+  setting.lowering.every_link = true;
+  return setting;
+}
+
+TEST(StepSummary, PartsAddUpToTheStep) {
+  const Setting setting = Linked();
+  for (const ParallelPlan& plan : Plans()) {
+    const search::Run run = Play(setting, plan).value();
+    const double step = run.report.step_time.seconds();
+    // Kernels of each kind are told in whole nanoseconds.
+    EXPECT_NEAR(SumOf(PartsOf(run, DetailsOf(setting, plan, run).value())), step, 4e-9);
+    EXPECT_NEAR(SumOf(PathParts(run)) / run.trace.makespan.seconds(), 1, 1e-9);
+  }
+}
+
+TEST(StepSummary, LimitsAreNoLongerThanTheStep) {
+  const Setting setting = Linked();
+  for (const ParallelPlan& plan : Plans()) {
+    const search::Run run = Play(setting, plan).value();
+    const std::vector<StepPart> limits = LimitsOf(setting, run);
+    EXPECT_GE(limits.size(), 2u);
+    for (const StepPart& limit : limits) {
+      EXPECT_GT(limit.seconds, 0) << limit.name;
+      EXPECT_LE(limit.seconds, run.report.step_time.seconds() * (1 + 1e-9)) << limit.name;
+    }
+  }
+}
+
+TEST(StepSummary, IsTenLines) {
+  Setting setting = Linked();
+  const ParallelPlan plan = Plans()[0];
+  const search::Run run = Play(setting, plan).value();
+  const auto details = DetailsOf(setting, plan, run).value();
+  const TriedChanges tried = TryChanges(setting, plan, run, 4, 60).value();
+  const std::string text = SummaryText(setting, plan, run, details, tried);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 10);
+  for (const char* part : {"where the time goes", "products ", "critical path", "alone would take",
+                           "kernels of rank", "single changes of the plan"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, HasSubstr(ChangeText(plan, tried.best[0].plan)));
+  EXPECT_THAT(SummaryText(setting, plan, run, details, {.tried = 3, .left = 2, .best = {}}),
+              HasSubstr("none of 3 single changes of the plan (2 more not reached) fits"));
+}
+
+}  // namespace
+}  // namespace step_summary_test_cc
+}  // namespace orrery::search
