@@ -63,13 +63,13 @@ constexpr char kTrace[] = R"json({"schemaVersion":1,"displayTimeUnit":"ms","trac
 {"name":"thread_sort_index","ph":"M","pid":0,"tid":7,"args":{"sort_index":1}},
 {"name":"thread_name","ph":"M","pid":0,"tid":24,"args":{"name":"stream 24 · data"}},
 {"name":"thread_sort_index","ph":"M","pid":0,"tid":24,"args":{"sort_index":24}},
-{"name":"MatMul \"y0\"","cat":"kernel","ph":"X","pid":0,"tid":7,"ts":0.000000,"dur":1.000001,"args":{"task":0,"stream":7,"device":0,"microbatch":0,"stage":0,"phase":"forward","flops":2000000000,"bytes":64}},
-{"name":"ncclKernel_SendRecv(Send)","cat":"kernel","ph":"X","pid":0,"tid":7,"ts":1.000001,"dur":0.002000,"args":{"task":1,"stream":7,"device":0,"microbatch":0,"stage":0,"phase":"forward","flops":0,"bytes":32,"Collective name":"send","In msg nelems":32,"Out msg nelems":32,"dtype":"Byte"}},
-{"name":"MatMul \"y0\"","cat":"kernel","ph":"X","pid":0,"tid":7,"ts":1.002001,"dur":0.000007,"args":{"task":3,"stream":7,"device":0,"stage":0,"phase":"forward","flops":2000000000,"bytes":64}},
-{"name":"ncclKernel_SendRecv(AllReduce)","cat":"kernel","ph":"X","pid":0,"tid":24,"ts":1.002008,"dur":0.000030,"args":{"task":4,"stream":24,"device":0,"stage":0,"phase":"update","flops":0,"bytes":16,"Collective name":"collective","In msg nelems":16,"Out msg nelems":16,"dtype":"Byte"}},
-{"name":"ncclKernel_SendRecv(Send)","cat":"kernel","ph":"X","pid":0,"tid":7,"ts":1.502001,"dur":0.000999,"args":{"task":5,"stream":7,"device":0,"stage":0,"phase":"forward","flops":0,"bytes":32,"Collective name":"send","In msg nelems":32,"Out msg nelems":32,"dtype":"Byte"}},
-{"name":"bubble: cool-down","cat":"bubble","ph":"X","pid":0,"tid":2,"ts":1.002038,"dur":0.499963,"args":{"part":"cool-down","next":"Send of rank 0","waits for":"MatMul \"y0\" mb0 of rank 2"}},
-{"name":"ProfilerStep#0","cat":"user_annotation","ph":"X","pid":0,"tid":1,"ts":0.000000,"dur":1.503000},
+{"name":"MatMul \"y0\"","cat":"kernel","ph":"X","pid":0,"tid":7,"ts":0.000000,"dur":1.000000999,"args":{"task":0,"stream":7,"device":0,"microbatch":0,"stage":0,"phase":"forward","flops":2000000000,"bytes":64}},
+{"name":"ncclKernel_SendRecv(Send)","cat":"kernel","ph":"X","pid":0,"tid":7,"ts":1.000001,"dur":0.001999999,"args":{"task":1,"stream":7,"device":0,"microbatch":0,"stage":0,"phase":"forward","flops":0,"bytes":32,"Collective name":"send","In msg nelems":32,"Out msg nelems":32,"dtype":"Byte"}},
+{"name":"MatMul \"y0\"","cat":"kernel","ph":"X","pid":0,"tid":7,"ts":1.002001,"dur":0.000006999,"args":{"task":3,"stream":7,"device":0,"stage":0,"phase":"forward","flops":2000000000,"bytes":64}},
+{"name":"ncclKernel_SendRecv(AllReduce)","cat":"kernel","ph":"X","pid":0,"tid":24,"ts":1.002008,"dur":0.000029999,"args":{"task":4,"stream":24,"device":0,"stage":0,"phase":"update","flops":0,"bytes":16,"Collective name":"collective","In msg nelems":16,"Out msg nelems":16,"dtype":"Byte"}},
+{"name":"ncclKernel_SendRecv(Send)","cat":"kernel","ph":"X","pid":0,"tid":7,"ts":1.502001,"dur":0.000998999,"args":{"task":5,"stream":7,"device":0,"stage":0,"phase":"forward","flops":0,"bytes":32,"Collective name":"send","In msg nelems":32,"Out msg nelems":32,"dtype":"Byte"}},
+{"name":"bubble: cool-down","cat":"bubble","ph":"X","pid":0,"tid":2,"ts":1.002038,"dur":0.499962999,"args":{"part":"cool-down","next":"Send of rank 0","waits for":"MatMul \"y0\" mb0 of rank 2"}},
+{"name":"ProfilerStep#0","cat":"user_annotation","ph":"X","pid":0,"tid":1,"ts":0.000000,"dur":1.502999999},
 {"name":"microbatches in flight","ph":"C","pid":0,"ts":0.000000,"args":{"microbatches":1}},
 {"name":"microbatches in flight","ph":"C","pid":0,"ts":1.000001,"args":{"microbatches":0}},
 {"name":"process_name","ph":"M","pid":2,"args":{"name":"rank 2 · dp0 pp1"}},
@@ -80,11 +80,11 @@ constexpr char kTrace[] = R"json({"schemaVersion":1,"displayTimeUnit":"ms","trac
 {"name":"thread_sort_index","ph":"M","pid":2,"tid":2,"args":{"sort_index":2}},
 {"name":"thread_name","ph":"M","pid":2,"tid":7,"args":{"name":"stream 7 · compute"}},
 {"name":"thread_sort_index","ph":"M","pid":2,"tid":7,"args":{"sort_index":1}},
-{"name":"ncclKernel_SendRecv(Send)","cat":"kernel","ph":"X","pid":2,"tid":7,"ts":1.000001,"dur":0.002000,"args":{"task":1,"stream":7,"device":0,"microbatch":0,"stage":0,"phase":"forward","flops":0,"bytes":32,"Collective name":"recv","In msg nelems":32,"Out msg nelems":32,"dtype":"Byte"}},
-{"name":"MatMul \"y0\"","cat":"kernel","ph":"X","pid":2,"tid":7,"ts":1.002001,"dur":0.500000,"args":{"task":2,"stream":7,"device":0,"microbatch":0,"stage":0,"phase":"forward","flops":2000000000,"bytes":64}},
-{"name":"ncclKernel_SendRecv(Send)","cat":"kernel","ph":"X","pid":2,"tid":7,"ts":1.502001,"dur":0.000999,"args":{"task":5,"stream":7,"device":0,"stage":0,"phase":"forward","flops":0,"bytes":32,"Collective name":"recv","In msg nelems":32,"Out msg nelems":32,"dtype":"Byte"}},
-{"name":"bubble: warm-up","cat":"bubble","ph":"X","pid":2,"tid":2,"ts":0.000000,"dur":1.000001,"args":{"part":"warm-up","next":"Send mb0 of rank 0","waits for":"MatMul \"y0\" mb0 of rank 0"}},
-{"name":"ProfilerStep#0","cat":"user_annotation","ph":"X","pid":2,"tid":1,"ts":0.000000,"dur":1.503000},
+{"name":"ncclKernel_SendRecv(Send)","cat":"kernel","ph":"X","pid":2,"tid":7,"ts":1.000001,"dur":0.001999999,"args":{"task":1,"stream":7,"device":0,"microbatch":0,"stage":0,"phase":"forward","flops":0,"bytes":32,"Collective name":"recv","In msg nelems":32,"Out msg nelems":32,"dtype":"Byte"}},
+{"name":"MatMul \"y0\"","cat":"kernel","ph":"X","pid":2,"tid":7,"ts":1.002001,"dur":0.499999999,"args":{"task":2,"stream":7,"device":0,"microbatch":0,"stage":0,"phase":"forward","flops":2000000000,"bytes":64}},
+{"name":"ncclKernel_SendRecv(Send)","cat":"kernel","ph":"X","pid":2,"tid":7,"ts":1.502001,"dur":0.000998999,"args":{"task":5,"stream":7,"device":0,"stage":0,"phase":"forward","flops":0,"bytes":32,"Collective name":"recv","In msg nelems":32,"Out msg nelems":32,"dtype":"Byte"}},
+{"name":"bubble: warm-up","cat":"bubble","ph":"X","pid":2,"tid":2,"ts":0.000000,"dur":1.000000999,"args":{"part":"warm-up","next":"Send mb0 of rank 0","waits for":"MatMul \"y0\" mb0 of rank 0"}},
+{"name":"ProfilerStep#0","cat":"user_annotation","ph":"X","pid":2,"tid":1,"ts":0.000000,"dur":1.502999999},
 {"name":"microbatches in flight","ph":"C","pid":2,"ts":0.000000,"args":{"microbatches":0}},
 {"name":"microbatches in flight","ph":"C","pid":2,"ts":1.002001,"args":{"microbatches":1}},
 {"name":"microbatches in flight","ph":"C","pid":2,"ts":1.502001,"args":{"microbatches":0}},
@@ -160,7 +160,9 @@ TEST(ChromeTrace, HasASliceForEachStreamOfEachTask) {
       EXPECT_EQ(Picoseconds(event["dur"]), program.duration(task).picoseconds());
     }
     for (int32_t i = 0; i < program.task_count(); ++i) {
-      EXPECT_EQ(slices[static_cast<size_t>(i)], program.streams_of(TaskId(i)).size());
+      const bool takes_time = program.duration(TaskId(i)) > Duration(0);
+      EXPECT_EQ(slices[static_cast<size_t>(i)],
+                takes_time ? program.streams_of(TaskId(i)).size() : 0);
     }
   }
 }
@@ -237,7 +239,7 @@ TEST(ChromeTrace, NamesNeedNotBeUtf8) {
   Program program;
   const RankClassId rank = program.AddRank({.name = "\xff\n", .members = {0}});
   program.AddTask(program.AddStream(rank, StreamKind::kCompute),
-                  {.label = program.AddLabel({.name = "\xc3(\t\"\\"})});
+                  {.duration = Duration(1000), .label = program.AddLabel({.name = "\xc3(\t\"\\"})});
   const std::vector<json> slices = TasksOf(program);
   ASSERT_EQ(slices.size(), 1u);
   EXPECT_EQ(slices[0]["name"], "\xef\xbf\xbd(\t\"\\");
@@ -249,8 +251,9 @@ rank0 "" members 0 stage 0
 stream0 rank0 compute
 label0 "op" compute forward stage 0
 task0 stream0 label0 takes 4320000000000000001 ps
+task1 stream0 label0 takes 2000 ps
 )");
-  EXPECT_NE(TraceOf(program).find("\"dur\":4320000000000.000001,"), std::string::npos);
+  EXPECT_NE(TraceOf(program).find("\"ts\":4320000000000.000001,"), std::string::npos);
 }
 
 TEST(ChromeTrace, BubblesAddUpToWhatTheReportHas) {
@@ -316,7 +319,7 @@ TEST(ChromeTrace, NamesDoNotPassForOthers) {
     Program program;
     const RankClassId rank = program.AddRank({.members = {0}});
     program.AddTask(program.AddStream(rank, StreamKind::kCompute),
-                    {.label = program.AddLabel({.name = name})});
+                    {.duration = Duration(1000), .label = program.AddLabel({.name = name})});
     const std::string shown = TasksOf(program).at(0)["name"];
     EXPECT_EQ(shown.find("Memcpy"), std::string::npos);
     EXPECT_EQ(shown.find("Memset"), std::string::npos);

@@ -1,5 +1,7 @@
 #include "simulator/traces/event_text.h"
 
+#include <algorithm>
+
 #include "support/json_text.h"
 
 namespace orrery::simulator {
@@ -8,6 +10,23 @@ std::string Microseconds(Duration duration) {
   const int64_t picoseconds = duration.picoseconds();
   return absl::StrCat(picoseconds / 1'000'000, ".",
                       absl::Dec(picoseconds % 1'000'000, absl::kZeroPad6));
+}
+
+std::string SpanText(Time start, Time finish) {
+  // Eight units in the last place of a double that holds the finish in microseconds, rounded up to
+  // a power of ten; in thousandths of a picosecond.
+  constexpr int64_t kSecond = 1'000'000'000'000;
+  absl::string_view rest = "999";  // of the picosecond that is begun
+  if (finish > Time(kSecond)) rest = "99";
+  if (finish > Time(10 * kSecond)) rest = "9";
+  Duration whole = finish - start - Duration(1);
+  if (finish > Time(100 * kSecond)) {
+    rest = "";
+    const int64_t places =
+        finish.picoseconds() / (int64_t{1} << 49);  // of eight, a picosecond each
+    whole = std::max(Duration(0), whole - Duration(places));
+  }
+  return absl::StrCat("\"ts\":", Microseconds(start), ",\"dur\":", Microseconds(whole), rest);
 }
 
 std::string PositionText(int32_t pid, int32_t tid) {

@@ -15,6 +15,11 @@ namespace orrery::simulator {
 /// Microseconds, exact: never by way of a double, which runs out of picoseconds after two hours.
 std::string Microseconds(Duration duration);
 
+/// `"ts":START,"dur":LENGTH`. Readers add the two in floating point, in one order or another: so
+/// the length is a little less, by a thousandth of a picosecond up to a second, and later what
+/// keeps what begins at `finish` from overlapping. Requires a finish behind the start.
+std::string SpanText(Time start, Time finish);
+
 /// Where a slice stands: `"pid":3,"tid":7`.
 std::string PositionText(int32_t pid, int32_t tid);
 

@@ -82,8 +82,8 @@ void WriteOnLink(const TraceParts& parts, const OnLink& row, const std::string& 
   const Time start = parts.trace.start_of(row.task);
   const Flow flow = program.flow(program.flow_of(row.task));
   out.Event("{\"name\":", JsonString(TaskText(program, row.task)),
-            ",\"cat\":\"flow\",\"ph\":\"X\",", position, ",\"ts\":", Microseconds(start),
-            ",\"dur\":", Microseconds(parts.trace.finish_of(row.task) - start),
+            ",\"cat\":\"flow\",\"ph\":\"X\",", position, ",",
+            SpanText(start, parts.trace.finish_of(row.task)),
             ",\"args\":{\"task\":", row.task.index(),
             ",\"kind\":", JsonString(std::string(label.communication)),
             ",\"bytes\":", flow.size.count(), ",\"load\":", absl::StrFormat("%.9g", row.load),

@@ -72,7 +72,11 @@ void RankEvents::Write(const ShownRank& rank) {
   out_.Process(rank.rank, ProcessName(parts_.program, rank, parts_.options));
   WriteThreads(rank);
   VisitSlices(parts_.program, parts_.trace, parts_.tasks.of(rank.of), parts_.options.level,
-              parts_.microbatches, [&](const TraceSlice& slice) { WriteSlice(rank, slice); });
+              parts_.microbatches, [&](const TraceSlice& slice) {
+                // What takes no time (a view of a tensor) is nothing to look at, and confuses
+                // viewers.
+                if (slice.finish > slice.start) WriteSlice(rank, slice);
+              });
   WriteBubbles(rank);
   WriteMicrobatches(rank);
 }
@@ -94,9 +98,9 @@ void RankEvents::WriteSteps(const ShownRank& rank, const std::vector<Time>& upda
   int32_t step = 0;
   for (const Time end :
        rank_events_cc::StepEnds(updates, parts_.options.batches, parts_.trace.makespan)) {
+    if (end == begin) continue;
     out_.Event("{\"name\":\"ProfilerStep#", step++, "\",\"cat\":\"user_annotation\",\"ph\":\"X\",",
-               PositionText(rank.rank, kStepThread), ",\"ts\":", Microseconds(begin),
-               ",\"dur\":", Microseconds(end - begin), "}");
+               PositionText(rank.rank, kStepThread), ",", SpanText(begin, end), "}");
     begin = end;
   }
 }
@@ -141,9 +145,8 @@ void RankEvents::WriteSlice(const ShownRank& rank, const TraceSlice& slice) {
   if (label.kind == TaskKind::kCompute && IsCopyStream(kind)) {
     args += rank_events_cc::MemcpyArguments(slice);
   }
-  out_.Event(HeadOf(slice, kind), PositionText(rank.rank, thread),
-             ",\"ts\":", Microseconds(slice.start),
-             ",\"dur\":", Microseconds(slice.finish - slice.start), ",\"args\":{", args, "}}");
+  out_.Event(HeadOf(slice, kind), PositionText(rank.rank, thread), ",",
+             SpanText(slice.start, slice.finish), ",\"args\":{", args, "}}");
 }
 
 std::string RankEvents::ReasonOf(TaskId ended_by) const {
@@ -160,9 +163,8 @@ void RankEvents::WriteBubbles(const ShownRank& rank) {
   for (const BubbleSlice& slice :
        BubblesOf(parts_.program, parts_.trace, parts_.tasks.of(rank.of))) {
     out_.Event("{\"name\":\"bubble: ", slice.part, "\",\"cat\":\"bubble\",\"ph\":\"X\",",
-               PositionText(rank.rank, kBubbleThread), ",\"ts\":", Microseconds(slice.start),
-               ",\"dur\":", Microseconds(slice.finish - slice.start), ",\"args\":{\"part\":\"",
-               slice.part, "\"", ReasonOf(slice.ended_by), "}}");
+               PositionText(rank.rank, kBubbleThread), ",", SpanText(slice.start, slice.finish),
+               ",\"args\":{\"part\":\"", slice.part, "\"", ReasonOf(slice.ended_by), "}}");
   }
 }
 
