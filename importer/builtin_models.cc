@@ -109,20 +109,24 @@ absl::Status ReadKeys(const ir::ModelInfo& family, absl::string_view keys,
   return absl::OkStatus();
 }
 
-// Defaults, then what the preset says, then what stands behind the colon of `model`.
+// What the preset says, then what stands behind the colon of `model`.
+absl::Status ReadNamed(const Builtin& builtin, absl::string_view model, ir::ModelValues& values) {
+  if (!builtin.preset_keys.empty()) {
+    ORRERY_RETURN_IF_ERROR(ReadKeys(*builtin.family, builtin.preset_keys, values));
+  }
+  const size_t colon = model.find(':');
+  if (colon == absl::string_view::npos) return absl::OkStatus();
+  return ReadKeys(*builtin.family, model.substr(colon + 1), values);
+}
+
+// Defaults, then what is named.
 absl::StatusOr<ir::Function> Build(const Builtin& builtin, absl::string_view model,
                                    ir::ModelValues values) {
   const ir::ModelInfo& family = *builtin.family;
   for (const ir::ModelKey& key : family.keys) {
     if (!key.fallback.empty()) values.Set(key.name, key.fallback);
   }
-  if (!builtin.preset_keys.empty()) {
-    ORRERY_RETURN_IF_ERROR(ReadKeys(family, builtin.preset_keys, values));
-  }
-  const size_t colon = model.find(':');
-  if (colon != absl::string_view::npos) {
-    ORRERY_RETURN_IF_ERROR(ReadKeys(family, model.substr(colon + 1), values));
-  }
+  ORRERY_RETURN_IF_ERROR(ReadNamed(builtin, model, values));
   return family.build(values);
 }
 
@@ -152,6 +156,19 @@ absl::StatusOr<ir::Function> BuildBuiltinModel(absl::string_view model, int64_t 
   const bool says_where = absl::StartsWith(function.status().message(), absl::StrCat(where, ": "));
   if (function.ok() || says_where) return function;
   return Annotate(function.status(), where);
+}
+
+std::vector<BuiltinKey> BuiltinKeys(absl::string_view model) {
+  const builtin_models_cc::Builtin builtin = builtin_models_cc::Find(model);
+  ir::ModelValues named(1, ir::DType::kF32);
+  if (builtin.family == nullptr || !ReadNamed(builtin, model, named).ok()) return {};
+  std::vector<BuiltinKey> keys;
+  for (const ir::ModelKey& key : builtin.family->keys) {
+    keys.push_back({.name = std::string(key.name),
+                    .value = named.Text(key.name, key.fallback),
+                    .is_named = named.Has(key.name)});
+  }
+  return keys;
 }
 
 std::string BuiltinModels() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -21,6 +22,17 @@ bool IsBuiltinModel(absl::string_view model);
 /// missing, no number or out of range, keys that do not go together.
 absl::StatusOr<ir::Function> BuildBuiltinModel(absl::string_view model, int64_t batch,
                                                ir::DType dtype);
+
+/// A key of the family of a built-in model, and its value.
+struct BuiltinKey {
+  std::string name;
+  std::string value;      // empty: it follows from others
+  bool is_named = false;  // by the model, or by its preset; else the value is the family's
+};
+
+/// All keys of a built-in model, in the order of its family; of others, and of one that cannot be
+/// read, none.
+std::vector<BuiltinKey> BuiltinKeys(absl::string_view model);
 
 /// The names of all families and presets: "mlp, gpt, gpt2-small".
 std::string BuiltinModels();

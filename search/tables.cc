@@ -178,6 +178,10 @@ std::vector<ResultCell> CellsOf(const Setting& setting, const Result& r) {
   cells.push_back({"cluster", setting.cluster.name});
   cells.push_back(
       {"price_per_sample", priced ? ResultValue(PriceOfSample(setting, r)) : ResultValue()});
+  for (const ModelColumn& column : setting.model_columns) {
+    ResultCell& cell = cells.emplace_back(ResultCell{.name = column.name});
+    std::visit([&](const auto& value) { cell.value = value; }, column.value);
+  }
   return cells;
 }
 

@@ -20,6 +20,7 @@
 #include "support/printable.h"
 #include "support/status.h"
 #include "tools/interrupt.h"
+#include "tools/reports/plot_files.h"
 #include "tools/reports/version.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/training/microbatch.h"
@@ -223,7 +224,9 @@ absl::Status CheckFileFlags(const po::variables_map& values) {
     if (const auto* const text = boost::any_cast<std::string>(&value.value())) {
       (writes ? outputs : others).push_back({flag, *text});
     } else if (const auto* const list = boost::any_cast<std::vector<std::string>>(&value.value())) {
-      for (const std::string& item : *list) others.push_back({flag, item});
+      for (const std::string& item : *list) {
+        (writes ? outputs : others).push_back({flag, writes ? PlotPathOf(item) : item});
+      }
     }
   }
   const auto page = std::ranges::find(outputs, "report", &FlagText::flag);

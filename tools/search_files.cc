@@ -1,23 +1,16 @@
 #include "tools/search_files.h"
 
-#include <utility>
+#include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "search/memory_fit.h"
 #include "support/file.h"
 #include "support/status.h"
-#include "tools/plots/gnuplot.h"
 #include "tools/reports/page.h"
-#include "tools/reports/plot_views.h"
 #include "tools/reports/search_report.h"
-#include "tools/reports/search_views.h"
 #include "tools/search_lists.h"
 
 namespace orrery::tools {
-
-absl::Status CheckSearchFiles(const SearchFileFlags& flags) {
-  return flags.plot.empty() ? absl::OkStatus() : Annotate(CheckPlot(flags.plot), "--plot");
-}
 
 void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows, bool is_part) {
   const search::Setting& setting = settings.front();
@@ -33,7 +26,7 @@ void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows
     const bool none = Ranked(rows).empty() && !rows.empty() && !is_part;
     if (none) document_.notes.push_back(search::ClosestMisfit(settings.AsFunction(), rows));
   }
-  if (!flags_.plot.empty()) plotted_.push_back(DegreesSection(setting, rows));
+  plots_.Add(setting, rows);
 }
 
 absl::Status SearchFiles::Write() {
@@ -45,7 +38,10 @@ absl::Status SearchFiles::Write() {
     document_.command = flags_.command;
     ORRERY_RETURN_IF_ERROR(WritePage(document_, flags_.report));
   }
-  return flags_.plot.empty() ? absl::OkStatus() : WriteFirstPlot(plotted_, flags_.plot);
+  if (const std::string warning = plots_.Warning(); !warning.empty()) {
+    std::cerr << warning << "\n";
+  }
+  return plots_.Write();
 }
 
 }  // namespace orrery::tools

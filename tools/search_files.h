@@ -9,34 +9,36 @@
 #include "search/search.h"
 #include "search/settings/settings.h"
 #include "tools/reports/document.h"
+#include "tools/reports/search_plots.h"
 
 namespace orrery::tools {
 
 /// Where a search is written to; empty: nowhere.
 struct SearchFileFlags {
-  std::string csv, json, report, plot;
+  std::string csv, json, report;
+  std::vector<std::string> plot = {};
   std::string command = {};  // that the report tells
 };
-
-/// What is wrong with them before there is anything to write.
-absl::Status CheckSearchFiles(const SearchFileFlags& flags);
 
 /// The files of one search, or of several one after another.
 class SearchFiles {
  public:
-  explicit SearchFiles(SearchFileFlags flags) : flags_(std::move(flags)) {}
+  /// `plots`: what ReadSearchPlots makes of the flag.
+  SearchFiles(SearchFileFlags flags, std::vector<PlotFile> plots)
+      : flags_(std::move(flags)), plots_(std::move(plots)) {}
 
   /// Adds a search that is done, or a part of one. For a report some of its candidates are played
   /// again: what goes wrong there, Write tells.
   void Add(search::Settings& settings, const search::SearchRows& rows, bool is_part);
-  /// Writes all that was added: tables first, so that no report takes them along.
+  /// Writes all that was added: tables first, so that no report takes them along. Warns on standard
+  /// error where plots leave out candidates.
   absl::Status Write();
 
  private:
   const SearchFileFlags flags_;
   std::string csv_, json_;
   Document document_;
-  std::vector<Section> plotted_;
+  SearchPlots plots_;
   absl::Status report_;  // of what was added to it
 };
 

@@ -35,7 +35,7 @@ class SearchFilesTest : public testing::Test {
 };
 
 TEST_F(SearchFilesTest, HoldAllSearchesUnderOneHeader) {
-  SearchFiles files({.csv = Path("two.csv"), .json = "", .report = "", .plot = ""});
+  SearchFiles files({.csv = Path("two.csv"), .json = "", .report = ""}, {});
   files.Add(settings_, rows_, /*is_part=*/false);
   files.Add(settings_, rows_, /*is_part=*/false);
   ASSERT_TRUE(files.Write().ok());
@@ -45,8 +45,7 @@ TEST_F(SearchFilesTest, HoldAllSearchesUnderOneHeader) {
 
 // A search is not lost with its report.
 TEST_F(SearchFilesTest, TablesAreWrittenWhereTheReportIsNot) {
-  SearchFiles files(
-      {.csv = Path("kept.csv"), .json = "", .report = "/dev/null/no.html", .plot = ""});
+  SearchFiles files({.csv = Path("kept.csv"), .json = "", .report = "/dev/null/no.html"}, {});
   files.Add(settings_, rows_, /*is_part=*/false);
   const absl::Status status = files.Write();
   EXPECT_THAT(std::string(status.message()), HasSubstr("/dev/null/no.html"));
@@ -55,10 +54,19 @@ TEST_F(SearchFilesTest, TablesAreWrittenWhereTheReportIsNot) {
 
 // What is played afterwards is played as it would have been.
 TEST_F(SearchFilesTest, LeavesTheSettingAsItIs) {
-  SearchFiles files({.csv = "", .json = "", .report = Path("left.html"), .plot = ""});
+  SearchFiles files({.csv = "", .json = "", .report = Path("left.html")}, {});
   files.Add(settings_, rows_, /*is_part=*/false);
   EXPECT_FALSE(settings_.front().lowering.every_link);
   EXPECT_TRUE(files.Write().ok());
+}
+
+// Each search has its columns in the table; of those that are not played plots say so.
+TEST_F(SearchFilesTest, DrawSearchesTogether) {
+  SearchFiles files({}, {{.view = 1, .path = Path("together.svg")}});
+  files.Add(settings_, rows_, /*is_part=*/false);
+  files.Add(settings_, rows_, /*is_part=*/false);
+  ASSERT_TRUE(files.Write().ok());
+  EXPECT_THAT(ReadFile(Path("together.svg")).value(), HasSubstr("devices"));
 }
 
 }  // namespace

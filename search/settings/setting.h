@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,12 @@ using transforms::ParallelPlan;
 struct FileNotes {
   std::vector<std::string> warnings = {};  // a line each
   std::string batch_lost = {};             // as in transforms::PlanContext
+};
+
+/// What a model is made of, in a column of its own: of a built-in one a key, such as layers.
+struct ModelColumn {
+  std::string name;
+  std::variant<std::monostate, int64_t, double, std::string> value = {};  // nothing: it has none
 };
 
 /// What all plans of a search share. Read only while plans are evaluated. It has so many fields as
@@ -50,6 +57,7 @@ struct Setting {
   bool plays_all = false;  // microbatches, also where a steady state would tell (--no-skip)
   double device_hour = 0;  // what a device costs an hour, in any currency; 0: nobody says
   Flops model_flops;       // of the step of one device: CountModelFlops
+  std::vector<ModelColumn> model_columns = {};  // behind those of tables; of several searches alike
 };
 
 /// Which setting a plan of a search is of (search/settings/settings.h).

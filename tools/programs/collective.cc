@@ -23,7 +23,7 @@
 #include "tools/flags.h"
 #include "tools/measurements.h"
 #include "tools/reports/page.h"
-#include "tools/reports/plot_views.h"
+#include "tools/reports/plot_files.h"
 
 // One collective on a cluster: how long it takes, how close to the bound, and over which link.
 
@@ -34,10 +34,13 @@ namespace po = boost::program_options;
 using cluster::DeviceId;
 using cost_models::ChosenCollective;
 
+constexpr PlotView kPlotViews[] = {{"bandwidth", "bus bandwidth over sizes beside the bound"}};
+
 // As they are given; so many fields: a flag each.
 struct Flags {
   std::string kind = "all-reduce", bytes = "64MiB", sizes, cluster, group, cases;
-  std::string algorithm = "auto", network = "fluid", cost_model, measurements, report, plot;
+  std::string algorithm = "auto", network = "fluid", cost_model, measurements, report;
+  std::vector<std::string> plot;
   std::string command;  // for the report
   bool every_transfer = false, fit = false, every_point = false;
 };
@@ -235,7 +238,8 @@ Document SweepDocument(const Flags& flags, const Question& question,
   ChartView chart{.title = "Bus bandwidth, as nccl-tests count it",
                   .x = {"size", "bytes", true},
                   .y = {"bus bandwidth", "bytes/s"},
-                  .panels = {{.series = {std::move(found)}}}};
+                  .panels = {{.series = {std::move(found)}}},
+                  .name = "bandwidth"};
   if (!most.points.empty()) chart.panels.front().series.push_back(std::move(most));
   return {.title = absl::StrCat(flags.kind, " over ", question.group.size(), " devices of ",
                                 question.cluster.name),
@@ -250,7 +254,9 @@ absl::Status WriteReport(const Flags& flags, const Question& question,
   if (flags.report.empty() && flags.plot.empty()) return absl::OkStatus();
   const Document document = SweepDocument(flags, question, rows);
   if (!flags.report.empty()) ORRERY_RETURN_IF_ERROR(WritePage(document, flags.report));
-  return flags.plot.empty() ? absl::OkStatus() : WriteFirstPlot(document.sections, flags.plot);
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<PlotFile> plots, ReadPlots(flags.plot, kPlotViews));
+  return WritePlots(
+      plots, [&](size_t view) { return PictureOf(document.sections, kPlotViews[view].name); });
 }
 
 absl::Status Sweep(const Flags& flags, const Question& question) {
@@ -270,7 +276,7 @@ absl::Status Sweep(const Flags& flags, const Question& question) {
 
 absl::Status Collective(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(MakeNetwork(flags.network, simulator::Program()).status());
-  if (!flags.plot.empty()) ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.plot), "--plot"));
+  ORRERY_RETURN_IF_ERROR(ReadPlots(flags.plot, kPlotViews).status());
   const bool shows = !flags.report.empty() || !flags.plot.empty();
   if (shows && (flags.fit || !flags.cases.empty() || !flags.measurements.empty())) {
     return absl::InvalidArgumentError(
@@ -355,7 +361,7 @@ int Main(int argc, char** argv) {
       "compare the presets with the sweeps of a file (tests/data/measured_collectives.json), as "
       "CSV; FILE,only=H100 too")("every-point", po::bool_switch(&flags.every_point),
                                  "with --measurements: a line for each size")(
-      "plot", po::value(&flags.plot), "draw the same to this file (.svg or .pdf)")(
+      "plot", po::value(&flags.plot)->composing(), PlotHelp(kPlotViews).c_str())(
       "report", po::value(&flags.report),
       "write a page with the bus bandwidth over sizes to this file (.html)")(
       "cases", po::value(&flags.cases),

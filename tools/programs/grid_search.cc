@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,7 @@
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/interrupt.h"
+#include "tools/model_columns.h"
 #include "tools/presets.h"
 #include "tools/reports/page.h"
 #include "tools/search_difference.h"
@@ -59,6 +61,7 @@ struct Flags {
 struct Question {
   ModelFlags model;
   double device_hour = 0;
+  std::vector<search::ModelColumn> model_columns = {};
 };
 
 // What is asked of one of them; rows of what comes of it are good as long as this.
@@ -94,6 +97,7 @@ absl::StatusOr<search::Setting> SettingOf(const Flags& flags, const Question& qu
   if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
   setting.plays_all = flags.no_skip;
   setting.device_hour = question.device_hour;
+  setting.model_columns = question.model_columns;
   return setting;
 }
 
@@ -210,11 +214,14 @@ absl::StatusOr<std::vector<Question>> QuestionsOf(const Flags& flags) {
   const std::vector<std::string> clusters = SplitNames(flags.model.cluster, /*plain=*/false);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<double> prices,
                           Annotated(ParsePrices(flags.price, clusters.size()), "--price"));
+  const std::vector<std::string> models = SplitNames(flags.model.model, /*plain=*/true);
+  const std::vector<std::string> columns = ModelColumnNames(models);
   std::vector<Question> questions;
-  for (const std::string& model : SplitNames(flags.model.model, /*plain=*/true)) {
+  for (const std::string& model : models) {
     for (size_t c = 0; c < clusters.size(); ++c) {
       for (const int64_t batch_size : flags.batch_sizes) {
-        Question& question = questions.emplace_back(Question{flags.model, prices[c]});
+        Question& question = questions.emplace_back(
+            Question{flags.model, prices[c], ModelColumnsOf(model, columns)});
         question.model.model = model;
         question.model.cluster = clusters[c];
         question.model.batch_size = batch_size;
@@ -227,12 +234,12 @@ absl::StatusOr<std::vector<Question>> QuestionsOf(const Flags& flags) {
 absl::Status CheckSeveral(const Flags& flags, const Team* team) {
   const JobFlags& job = flags.job;
   if (team == nullptr && job.part.empty() && job.resume.empty() && job.merge.empty() &&
-      !flags.trace.any() && flags.files.plot.empty()) {
+      !flags.trace.any()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
       "several models, batch sizes or clusters are searched one after another by one process; "
-      "wanted one of each beside `part`, `resume`, `merge`, `trace`, `plot` and MPI");
+      "wanted one of each beside `part`, `resume`, `merge`, `trace` and MPI");
 }
 
 // One line for each question that has a feasible plan.
@@ -247,14 +254,13 @@ void TellBests(const std::vector<Best>& bests) {
 }
 
 absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
-                           const std::vector<Question>& questions) {
+                           const std::vector<Question>& questions, SearchFiles files) {
   // What is wrong with one is told before another is searched.
   for (const Question& question : questions) {
     Asked asked;
     ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
   }
   std::vector<Best> bests;
-  SearchFiles files(flags.files);
   for (const Question& question : questions) {
     Asked asked;
     ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
@@ -276,7 +282,6 @@ absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
 
 absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_RETURN_IF_ERROR(CheckJob(flags.job));
-  ORRERY_RETURN_IF_ERROR(CheckSearchFiles(flags.files));
   ORRERY_RETURN_IF_ERROR(CheckDifference(flags.diff));
   // Which ranks there are the best plan will tell.
   ORRERY_RETURN_IF_ERROR(ReadTraceFlags(flags.trace, ir::kMaxRanks).status());
@@ -286,9 +291,12 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   }
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, SpaceOf(flags));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<Question> questions, QuestionsOf(flags));
-  if (questions.size() > 1) {
+  const bool several = questions.size() > 1;
+  ORRERY_ASSIGN_OR_RETURN(std::vector<PlotFile> plots, ReadSearchPlots(flags.files.plot, several));
+  SearchFiles files(flags.files, std::move(plots));
+  if (several) {
     ORRERY_RETURN_IF_ERROR(CheckSeveral(flags, team.get()));
-    return SearchSeveral(flags, space, questions);
+    return SearchSeveral(flags, space, questions, std::move(files));
   }
   Asked asked;
   ORRERY_RETURN_IF_ERROR(Ask(flags, questions.front(), space, team.get(), asked));
@@ -300,7 +308,6 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   if (outcome.stopped) return TellStopped(flags, *asked.settings, outcome, /*is_one=*/true);
   std::vector<Best> bests;
   const absl::Status status = Tell(flags, *asked.settings, outcome, bests);
-  SearchFiles files(flags.files);
   files.Add(*asked.settings, outcome.results, outcome.is_part);
   const absl::Status written = files.Write();
   ORRERY_RETURN_IF_ERROR(status);
@@ -355,8 +362,7 @@ int Main(int argc, char** argv) {
       "forward and backward are captured graphs: the host launches none of their kernels")(
       "csv", po::value(&flags.files.csv), "write one row a candidate to this file")(
       "json", po::value(&flags.files.json), "the same as JSON")(
-      "plot", po::value(&flags.files.plot),
-      "draw throughput over degrees to this file (.svg or .pdf); needs gnuplot")(
+      "plot", po::value(&flags.files.plot)->composing(), PlotHelp(SearchPlotViews()).c_str())(
       "report", po::value(&flags.files.report),
       "write a page with all candidates, charts, and the best in detail to this file (.html)")(
       "no-prune", po::bool_switch(&flags.no_prune),

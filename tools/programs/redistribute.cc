@@ -12,7 +12,7 @@
 #include "tools/flags.h"
 #include "tools/redistribution/redistribution.h"
 #include "tools/reports/page.h"
-#include "tools/reports/plot_views.h"
+#include "tools/reports/plot_files.h"
 
 // The change of a tensor's layout on a mesh: its steps, what each costs, and what it needs.
 
@@ -24,9 +24,12 @@ using redistribution::PackedLayout;
 using redistribution::PlannedStep;
 using redistribution::RedistributionPlan;
 
+constexpr PlotView kPlotViews[] = {{"steps", "what the steps cost"}};
+
 struct Flags {
   RedistributionText text;
-  std::string cost, cost_model = "roofline", planner = "optimal", limit, json, report, plot, cases;
+  std::string cost, cost_model = "roofline", planner = "optimal", limit, json, report, cases;
+  std::vector<std::string> plot;
   std::string command;  // for the report
   bool compare = false, frontier = false;
 };
@@ -117,7 +120,8 @@ Document DocumentOf(const Flags& flags, const WrittenProblem& written,
                   .style = ChartStyle::kBars,
                   .x = {"step"},
                   .y = {WithUnit("cost", question)},
-                  .panels = {Panel()}};
+                  .panels = {Panel()},
+                  .name = "steps"};
   Series series{.name = "cost"};
   for (const PlannedStep& step : plan.steps) {
     const std::string name = question.move_set().NameOf(at, step.step);
@@ -209,7 +213,7 @@ absl::Status Redistribute(const Flags& flags) {
     std::cout << csv;
     return absl::OkStatus();
   }
-  if (!flags.plot.empty()) ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.plot), "--plot"));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<PlotFile> plots, ReadPlots(flags.plot, kPlotViews));
   ORRERY_ASSIGN_OR_RETURN(const WrittenProblem written, ParseRedistribution(flags.text));
   const absl::string_view usual =
       written.notation == Notation::kMapping ? "tensorcraft" : "dtensor";
@@ -225,10 +229,9 @@ absl::Status Redistribute(const Flags& flags) {
   if (!flags.report.empty()) {
     ORRERY_RETURN_IF_ERROR(WritePage(DocumentOf(flags, written, question, plan), flags.report));
   }
-  if (!flags.plot.empty()) {
-    ORRERY_RETURN_IF_ERROR(
-        WriteFirstPlot(DocumentOf(flags, written, question, plan).sections, flags.plot));
-  }
+  ORRERY_RETURN_IF_ERROR(WritePlots(plots, [&](size_t view) {
+    return PictureOf(DocumentOf(flags, written, question, plan).sections, kPlotViews[view].name);
+  }));
   if (flags.compare) {
     PrintComparison(question, limit);
   } else if (flags.frontier) {
@@ -271,7 +274,7 @@ int Main(int argc, char** argv) {
       "frontier", po::bool_switch(&flags.frontier),
       "all plans of which none is both cheaper and smaller than another")(
       "json", po::value(&flags.json), "write the plan to this file")(
-      "plot", po::value(&flags.plot), "draw what the steps cost to this file (.svg or .pdf)")(
+      "plot", po::value(&flags.plot)->composing(), PlotHelp(kPlotViews).c_str())(
       "report", po::value(&flags.report), "write a page with the plan to this file (.html)")(
       "cases", po::value(&flags.cases),
       "plan every record of a file such as tests/data/redistribution_dtensor.json, as CSV");

@@ -13,7 +13,7 @@
 #include "support/status.h"
 #include "tools/flags.h"
 #include "tools/reports/page.h"
-#include "tools/reports/plot_views.h"
+#include "tools/reports/plot_files.h"
 #include "tools/reports/schedule_views.h"
 #include "transforms/schedules/text.h"
 
@@ -32,6 +32,7 @@ using transforms::Timing;
 
 constexpr int64_t kMaxSteps = 10'000'000;
 constexpr int64_t kLongestStep = 1'000'000'000;
+constexpr PlotView kPlotViews[] = {{"timeline", "the timeline"}};
 
 // So many fields: a flag each.
 struct Flags {
@@ -43,7 +44,8 @@ struct Flags {
   int64_t memory_limit = -1;  // none
   std::string durations;
   std::string json;
-  std::string report, plot;
+  std::string report;
+  std::vector<std::string> plot;
   std::string command;  // for the report
   bool list = false;
   bool timeline = false;
@@ -179,7 +181,7 @@ absl::Status Schedule(const Flags& flags) {
     PrintList();
     return absl::OkStatus();
   }
-  if (!flags.plot.empty()) ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.plot), "--plot"));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<PlotFile> plots, ReadPlots(flags.plot, kPlotViews));
   ORRERY_ASSIGN_OR_RETURN(const StepDurations durations, ParseDurations(flags.durations));
   ORRERY_ASSIGN_OR_RETURN(const ParsedOrders parsed, OrdersOf(flags, durations));
   ORRERY_RETURN_IF_ERROR(CheckMemory(parsed, flags.memory_limit));
@@ -197,9 +199,9 @@ absl::Status Schedule(const Flags& flags) {
                    .sections = ScheduleViews(parsed.orders, timing)},
                   flags.report));
   }
-  if (!flags.plot.empty()) {
-    ORRERY_RETURN_IF_ERROR(WriteFirstPlot(ScheduleViews(parsed.orders, timing), flags.plot));
-  }
+  ORRERY_RETURN_IF_ERROR(WritePlots(plots, [&](size_t view) {
+    return PictureOf(ScheduleViews(parsed.orders, timing), kPlotViews[view].name);
+  }));
   std::cout << (flags.timeline ? transforms::DrawTimeline(parsed.orders, timing)
                                : transforms::PrintOrders(parsed.orders));
   PrintFigures(parsed.orders, timing);
@@ -225,7 +227,7 @@ int Main(int argc, char** argv) {
       "units that steps last, and sends: B is I and W [F=1,I=1,W=1,S=0]")(
       "timeline", po::bool_switch(&flags.timeline), "draw it instead: ranks down, time across")(
       "json", po::value(&flags.json), "write ranks, makespan, idle and peak_live to this file")(
-      "plot", po::value(&flags.plot), "draw the timeline to this file (.svg or .pdf)")(
+      "plot", po::value(&flags.plot)->composing(), PlotHelp(kPlotViews).c_str())(
       "report", po::value(&flags.report), "write a page with the timeline to this file (.html)")(
       "list", po::bool_switch(&flags.list), "name all schedules");
   flags.command = CommandText(argc, argv);

@@ -18,8 +18,7 @@
 #include "tools/play_program.h"
 #include "tools/report_text.h"
 #include "tools/reports/page.h"
-#include "tools/reports/plot_views.h"
-#include "tools/reports/run_sections.h"
+#include "tools/reports/run_plots.h"
 #include "tools/reports/run_views.h"
 #include "tools/traces/write_trace.h"
 #include "tools/validation/nearest_steps.h"
@@ -42,7 +41,8 @@ struct Flags {
   PlanFlags plan_axes;
   std::string json;
   TraceFlags trace;
-  std::string report, plot;
+  std::string report;
+  std::vector<std::string> plot;
   std::string command;  // for the report
   std::string plan;
   std::string stack = "ideal";
@@ -126,7 +126,13 @@ Document DocumentOf(const Flags& flags, const PlayedPlan& played) {
   return document;
 }
 
-absl::Status Report(const Flags& flags, const TraceRequest& request, search::Setting& setting,
+// What is written of a run beside its report.
+struct RunFiles {
+  TraceRequest trace;
+  std::vector<PlotFile> plots;
+};
+
+absl::Status Report(const Flags& flags, const RunFiles& files, search::Setting& setting,
                     const search::ParallelPlan& plan, const search::Run& run) {
   ORRERY_ASSIGN_OR_RETURN(simulator::ReportDetails details, search::DetailsOf(setting, plan, run));
   // Other cost models are ideals, which measured steps were not predicted by.
@@ -138,15 +144,14 @@ absl::Status Report(const Flags& flags, const TraceRequest& request, search::Set
     ORRERY_RETURN_IF_ERROR(WriteFile(
         flags.json, simulator::ReportJson(run.program, run.report, run.figures, &details)));
   }
-  ORRERY_RETURN_IF_ERROR(WriteTrace(request, setting, run));
+  ORRERY_RETURN_IF_ERROR(WriteTrace(files.trace, setting, run));
   if (!flags.report.empty()) {
     ORRERY_RETURN_IF_ERROR(
         WritePage(DocumentOf(flags, {setting, plan, run, details}), flags.report));
   }
-  if (!flags.plot.empty()) {
-    ORRERY_RETURN_IF_ERROR(
-        WriteFirstPlot({TimelineSection({setting, plan, run, details})}, flags.plot));
-  }
+  ORRERY_RETURN_IF_ERROR(WritePlots(files.plots, [&](size_t view) {
+    return RunPlot({setting, plan, run, details}, view);
+  }));
   PrintReport(setting, plan, run, details);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
@@ -170,9 +175,11 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(
       Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
   if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
-  if (!flags.plot.empty()) ORRERY_RETURN_IF_ERROR(Annotate(CheckPlot(flags.plot), "--plot"));
-  ORRERY_ASSIGN_OR_RETURN(const TraceRequest request, ReadTraceFlags(flags.trace, plan.ranks()));
-  setting.lowering.every_link = request.any() || !flags.report.empty() || flags.explain;
+  RunFiles files;
+  ORRERY_ASSIGN_OR_RETURN(files.trace, ReadTraceFlags(flags.trace, plan.ranks()));
+  ORRERY_ASSIGN_OR_RETURN(files.plots, ReadPlots(flags.plot, RunPlotViews()));
+  setting.lowering.every_link =
+      files.trace.any() || !flags.report.empty() || flags.explain || NeedEveryLink(files.plots);
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
         "--explain: the distir cost model knows no links; wanted another, such as roofline");
@@ -180,7 +187,7 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.plan_axes, plan, setting.base));
   ORRERY_RETURN_IF_ERROR(ReadOrders(plan, setting));
   const absl::StatusOr<search::Run> run = search::Play(setting, plan);
-  if (run.ok()) return Report(flags, request, setting, plan, *run);
+  if (run.ok()) return Report(flags, files, setting, plan, *run);
   const auto infeasible = AsInfeasible(run.status());
   if (!infeasible.has_value()) return run.status();
   return absl::FailedPreconditionError(
@@ -235,8 +242,7 @@ int Main(int argc, char** argv) {
   spec.options.add_options()("json", po::value(&flags.json), "write the report to this file")(
       "report", po::value(&flags.report),
       "write a page with timeline, memory, links and all else to this file (.html)")(
-      "plot", po::value(&flags.plot),
-      "draw the timeline to this file (.svg or .pdf); needs gnuplot")(
+      "plot", po::value(&flags.plot)->composing(), PlotHelp(RunPlotViews()).c_str())(
       "timeline", po::bool_switch(&flags.timeline), "draw the schedule as text")(
       "stack", po::value(&flags.stack), StackHelp().c_str())(
       "cuda-graphs", po::bool_switch(&flags.cuda_graphs),

@@ -12,8 +12,8 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
-#include "tools/plots/gnuplot.h"
 #include "tools/reports/page.h"
+#include "tools/reports/plot_files.h"
 #include "tools/validation/fit.h"
 #include "tools/validation/fitted_figures.h"
 #include "tools/validation/nearest_steps.h"
@@ -32,13 +32,22 @@ namespace po = boost::program_options;
 // So many fields: a flag each.
 struct Flags {
   std::vector<std::string> data;
-  std::string csv, json, page, plot, residuals, report;
+  std::string csv, json, page, residuals, report;
+  std::vector<std::string> plot;
   std::string command;  // for the report
   std::string with, fit_out;
   bool fit = false;
   int32_t threads = 0;
   std::string cost_model = std::string(kDefaultCostModel);
 };
+
+// The files that it writes, under whatever flag.
+std::vector<std::string> FilesOf(const Flags& flags) {
+  std::vector<std::string> files = {flags.csv, flags.json, flags.page, flags.residuals,
+                                    flags.report};
+  for (const std::string& plot : flags.plot) files.push_back(PlotPathOf(plot));
+  return files;
+}
 
 // A report among the files to read would be read the next time.
 absl::Status CheckReport(const std::string& report, const std::string& data) {
@@ -56,19 +65,17 @@ absl::Status CheckReport(const std::string& report, const std::string& data) {
 
 absl::Status CheckReports(const Flags& flags) {
   for (const std::string& data : flags.data) {
-    for (const std::string& report :
-         {flags.csv, flags.json, flags.page, flags.plot, flags.residuals, flags.report}) {
+    for (const std::string& report : FilesOf(flags)) {
       ORRERY_RETURN_IF_ERROR(CheckReport(report, data));
     }
   }
-  if (flags.plot.empty()) return absl::OkStatus();
-  return Annotate(CheckPlot(flags.plot), "--plot");
+  return ReadPlots(flags.plot, ValidationPlotViews()).status();
 }
 
-// Where the plot is, as seen from the page.
+// Where the plot is, as seen from the page: the first of several.
 std::string PlotFromPage(const Flags& flags) {
   if (flags.plot.empty()) return "";
-  const std::filesystem::path page(flags.page), plot(flags.plot);
+  const std::filesystem::path page(flags.page), plot(PlotPathOf(flags.plot.front()));
   return plot.lexically_proximate(page.parent_path()).generic_string();
 }
 
@@ -78,9 +85,10 @@ absl::Status Write(const Flags& flags, const ValidationReport& report) {
   if (!flags.page.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.page, ValidationPage(report, PlotFromPage(flags))));
   }
-  if (!flags.plot.empty()) {
-    ORRERY_RETURN_IF_ERROR(WritePlot(flags.plot, ValidationPlot(report.steps)));
-  }
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<PlotFile> plots,
+                          ReadPlots(flags.plot, ValidationPlotViews()));
+  ORRERY_RETURN_IF_ERROR(
+      WritePlots(plots, [&](size_t view) { return ValidationPlot(report.steps, view); }));
   if (!flags.report.empty()) {
     ORRERY_RETURN_IF_ERROR(WritePage({.title = "Predicted and measured",
                                       .program = "validate",
@@ -113,8 +121,7 @@ absl::Status CheckFit(const Flags& flags) {
   if (!flags.fit_out.empty() && !flags.fit) {
     return absl::InvalidArgumentError("--fit-out: wanted with --fit alone");
   }
-  for (const std::string& report :
-       {flags.csv, flags.json, flags.page, flags.plot, flags.residuals, flags.report}) {
+  for (const std::string& report : FilesOf(flags)) {
     if (!flags.fit || report.empty()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("'", report, "': wanted without --fit; --fit-out has the rows, and --with ",
@@ -165,8 +172,7 @@ int Main(int argc, char** argv) {
       "write a page in Markdown to this file: figures, residuals by kind, and every row")(
       "report", po::value(&flags.report),
       "write a page with every row, errors and predicted against measured to this file (.html)")(
-      "plot", po::value(&flags.plot),
-      "draw predicted against measured step times to this file (.svg or .pdf); needs gnuplot")(
+      "plot", po::value(&flags.plot)->composing(), PlotHelp(ValidationPlotViews()).c_str())(
       "residuals", po::value(&flags.residuals),
       "write what error bars of `simulate` are made of to this file (scripts/validation_page)")(
       "cost-model", po::value(&flags.cost_model)->default_value(flags.cost_model),

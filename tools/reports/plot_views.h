@@ -1,10 +1,6 @@
 #ifndef ORRERY_TOOLS_REPORTS_PLOT_VIEWS_H_
 #define ORRERY_TOOLS_REPORTS_PLOT_VIEWS_H_
 
-#include <string>
-#include <vector>
-
-#include "absl/status/status.h"
 #include "tools/plots/gnuplot.h"
 #include "tools/reports/view.h"
 
@@ -18,10 +14,6 @@ Plot PlotOf(const ChartView& chart);
 
 /// A timeline as a figure: a row each, a colour a kind.
 Plot PlotOf(const TimelineView& timeline);
-
-/// Draws the first chart or timeline of `sections` to a file (.svg or .pdf). NotFound where there
-/// is none.
-absl::Status WriteFirstPlot(const std::vector<Section>& sections, const std::string& path);
 
 }  // namespace orrery::tools
 

@@ -103,14 +103,23 @@ TEST(PlotOf, DrawsNothingToo) {
   }
 }
 
-TEST(WriteFirstPlot, TakesTheFirstThatIsAPicture) {
-  const std::string path = absl::StrCat(testing::TempDir(), "/first.svg");
-  const std::vector<Section> sections = {
-      {.id = "a", .title = "A", .views = {TableView{.title = "t", .columns = {}}}},
-      {.id = "b", .title = "B", .views = {SomeTimeline(), SomeChart(ChartStyle::kLine, 1)}}};
-  ASSERT_TRUE(WriteFirstPlot(sections, path).ok());
-  EXPECT_THAT(ReadFile(path).value(), HasSubstr("rank 1"));
-  EXPECT_TRUE(absl::IsNotFound(WriteFirstPlot({}, path)));
+// gnuplot leaves out names that have no room beside the panel.
+TEST(PlotOf, HasRoomForAllNames) {
+  ChartView chart{.title = "t", .x = {"x"}, .y = {"y"}, .panels = {Panel(), Panel()}};
+  TimelineView timeline{.title = "t", .rows = {"rank 0"}, .end_s = 40};
+  for (int i = 0; i < 40; ++i) {
+    chart.panels[0].series.push_back({.name = absl::StrCat("line", i, "."), .points = {{1, i}}});
+    timeline.kinds.push_back(absl::StrCat("line", i, "."));
+    timeline.slices.push_back(
+        {.row = 0, .kind = i, .start_s = static_cast<double>(i), .end_s = i + 1.0});
+  }
+  const Plot many = PlotOf(chart);
+  chart.panels.pop_back();
+  for (const Plot& plot : {many, PlotOf(chart), PlotOf(timeline)}) {
+    const auto svg = DrawPlot(plot, PlotFormat::kSvg);
+    ASSERT_TRUE(svg.ok()) << svg.status();
+    for (int i = 0; i < 40; ++i) EXPECT_THAT(*svg, HasSubstr(absl::StrCat(">line", i, ".</t")));
+  }
 }
 
 }  // namespace

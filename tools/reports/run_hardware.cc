@@ -2,6 +2,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tools/reports/run_sections.h"
 
@@ -77,7 +78,10 @@ Series UseOverTime(const PlayedPlan& played, const BusyLink& link) {
       bytes[static_cast<size_t>(b)] += (until - begin) * intervals[i].bytes_per_second;
     }
   }
-  Series series{.name = absl::StrCat(LinkName(resource, link.id), " (", resource.kind, ")")};
+  Series series{.name = LinkName(resource, link.id)};
+  if (!absl::StrContains(series.name, resource.kind)) {
+    absl::StrAppend(&series.name, " (", resource.kind, ")");
+  }
   for (int32_t b = 0; b < kBuckets; ++b) {
     const double could = width * static_cast<double>(resource.capacity.bytes_per_second());
     series.points.emplace_back(b * width, could > 0 ? bytes[static_cast<size_t>(b)] / could : 0);
@@ -91,7 +95,8 @@ ChartView LinksChart(const PlayedPlan& played, const std::vector<BusyLink>& link
                   .style = ChartStyle::kSteps,
                   .x = {"time", "s"},
                   .y = {"of what it can", "share"},
-                  .panels = {Panel()}};
+                  .panels = {Panel()},
+                  .name = "links"};
   std::vector<std::string> seen;
   for (const BusyLink& link : links) {
     const std::string& level = played.run.program.resource(link.id).kind;
@@ -185,7 +190,8 @@ Section RooflineSection(const PlayedPlan& played) {
                   .style = ChartStyle::kPoints,
                   .x = {"intensity", "flop/byte", true},
                   .y = {"rate", "flop/s", true},
-                  .panels = {Panel()}};
+                  .panels = {Panel()},
+                  .name = "roofline"};
   std::map<std::string, Series> by_kind;
   double least = points.front().intensity, most = least;
   for (const auto& point : points) {

@@ -126,6 +126,7 @@ class PathPicture {
   explicit PathPicture(const simulator::Program& program)
       : program_(program), labels_(view_.labels), kinds_(view_.kinds), rows_(view_.rows) {
     view_.title = "The critical path, by rank";
+    view_.name = "critical-path";
   }
 
   void Add(const simulator::TaskLabel& label, simulator::TaskId task, Time start, Time finish) {
@@ -187,7 +188,8 @@ Section TimelineSection(const PlayedPlan& played) {
   const simulator::Program& program = played.run.program;
   TimelineView view{.title = "What each rank computes when",
                     .kinds = run_times_cc::KindNames(),
-                    .end_s = played.run.trace.makespan.seconds()};
+                    .end_s = played.run.trace.makespan.seconds(),
+                    .name = "timeline"};
   run_times_cc::Words labels(view.labels);
   const size_t a_row =
       2 * played.run.steps.size() / static_cast<size_t>(std::max<int64_t>(1, played.plan.pp)) + 1;

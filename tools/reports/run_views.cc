@@ -73,7 +73,8 @@ ChartView BreakdownOfRanks(const PlayedPlan& played) {
                   .x = {"rank"},
                   .y = {"time", "s"},
                   .categories = NamesOf(program, ranks),
-                  .panels = {Panel()}};
+                  .panels = {Panel()},
+                  .name = "breakdown"};
   AddBars(
       "computing", ranks,
       [&](RankClassId id) {
@@ -141,7 +142,8 @@ ChartView MemoryOverTime(const PlayedPlan& played, RankClassId rank) {
                   .style = ChartStyle::kArea,
                   .x = {"time", "s"},
                   .y = {"memory", "bytes"},
-                  .panels = {Panel()}};
+                  .panels = {Panel()},
+                  .name = "memory"};
   for (int32_t k = 0; k < simulator::kMemoryKindCount; ++k) {
     const auto kind = static_cast<simulator::MemoryKind>(k);
     Series series{.name = std::string(ToString(kind))};
@@ -163,7 +165,8 @@ ChartView PeakOfRanks(const PlayedPlan& played) {
                   .x = {"rank"},
                   .y = {"memory", "bytes"},
                   .categories = NamesOf(program, ranks),
-                  .panels = {Panel()}};
+                  .panels = {Panel()},
+                  .name = "memory-ranks"};
   for (int32_t k = 0; k < simulator::kMemoryKindCount; ++k) {
     const auto kind = static_cast<simulator::MemoryKind>(k);
     AddBars(
@@ -271,11 +274,21 @@ Section CommunicationSection(const PlayedPlan& played) {
                               {"time", "s"},
                               {"exposed", "s"},
                               {"hidden", "s"}}};
+  ChartView chart{.title = "Communication of a rank, mean over all",
+                  .style = ChartStyle::kStackedBars,
+                  .y = {"time", "s"},
+                  .panels = {{.series = {{.name = "exposed"}, {.name = "hidden"}}}},
+                  .name = "communication"};
+  std::vector<Series>& bars = chart.panels.front().series;
   for (const simulator::CommunicationReport& row : played.run.report.communication) {
     table.rows.push_back(
         {row.kind, row.level, row.bytes, row.total_s, row.exposed_s, row.hidden_s});
+    const auto place = static_cast<double>(chart.categories.size());
+    chart.categories.push_back(absl::StrCat(row.kind, row.level.empty() ? "" : ", ", row.level));
+    bars[0].points.emplace_back(place, row.exposed_s);
+    bars[1].points.emplace_back(place, row.hidden_s);
   }
-  if (!table.rows.empty()) section.views.emplace_back(std::move(table));
+  if (!table.rows.empty()) section.views = {std::move(table), std::move(chart)};
   return section;
 }
 

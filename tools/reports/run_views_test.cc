@@ -9,6 +9,7 @@
 #include "ir/models/model_test_util.h"
 #include "search/details.h"
 #include "search/settings/setting_test_util.h"
+#include "tools/reports/run_plots.h"
 #include "tools/reports/run_sections.h"
 
 namespace orrery::tools {
@@ -53,6 +54,22 @@ TEST_F(RunViewsTest, HaveASectionOfEachKind) {
                                "links", "roofline", "stages"));
   EXPECT_EQ(document.name, "1");
   EXPECT_EQ(document.flags, "--dp 2 --hp 2 --pp 2 --micro-batches 4 --schedule 1f1b");
+}
+
+// Each picture of the page is a plot, by its name.
+TEST_F(RunViewsTest, ArePlotsToo) {
+  size_t pictures = 0;
+  for (const Section& section : RunViews(Played(), "1").sections) {
+    for (const View& view : section.views)
+      pictures += std::holds_alternative<TableView>(view) ? 0 : 1;
+  }
+  ASSERT_EQ(RunPlotViews().size(), pictures);
+  for (size_t view = 0; view < pictures; ++view) {
+    const auto plot = RunPlot(Played(), view);
+    ASSERT_TRUE(plot.ok()) << RunPlotViews()[view].name << ": " << plot.status();
+    const auto svg = DrawPlot(*plot, PlotFormat::kSvg);
+    EXPECT_TRUE(svg.ok()) << RunPlotViews()[view].name << ": " << svg.status();
+  }
 }
 
 TEST_F(RunViewsTest, FiguresAreThoseOfTheReport) {

@@ -16,7 +16,8 @@ TimelineView TimelineOf(const transforms::RankOrders& orders, const transforms::
   TimelineView view{.title = "Steps, in units of time",
                     .unit = "",
                     .kinds = {"forward", "backward", "input gradient", "weight gradient"},
-                    .end_s = static_cast<double>(timing.makespan)};
+                    .end_s = static_cast<double>(timing.makespan),
+                    .name = "timeline"};
   const size_t most = std::max<size_t>(1, kMostSlices / std::max<size_t>(1, orders.size()));
   for (size_t rank = 0; rank < orders.size(); ++rank) {
     view.rows.push_back(absl::StrCat("rank ", rank));

@@ -154,7 +154,8 @@ Section DegreesSection(const search::Setting& setting, const search::SearchRows&
   ChartView chart{.title = absl::StrCat("Throughput of ", setting.model_name, ", batch ",
                                         setting.batch_size, ", on ", setting.cluster.name),
                   .x = {"horizontal (tensor) parallel degree", "", true},
-                  .y = {"throughput", "samples/s", true}};
+                  .y = {"throughput", "samples/s", true},
+                  .name = "degrees"};
   const auto best = search_views_cc::BestBy(ranked, [](const search::Result& result) {
     return std::tuple(result.plan.dp, result.plan.microbatches, result.plan.hp);
   });

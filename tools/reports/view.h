@@ -56,6 +56,7 @@ struct ChartView {
   Quantity x = {}, y = {};
   std::vector<std::string> categories = {};
   std::vector<Panel> panels = {};
+  std::string name = {};  // by which --plot knows it: lower case, digits, hyphens
 };
 
 /// What ran in a row of a timeline, from when to when; in the unit of the view.
@@ -74,6 +75,7 @@ struct TimelineView {
   std::vector<Slice> slices = {};
   std::vector<std::string> labels = {};
   double begin_s = 0, end_s = 0;
+  std::string name = {};  // as of a chart
 };
 
 /// Drops kinds that no slice is of.

@@ -237,44 +237,4 @@ std::string ValidationPage(const ValidationReport& report, const std::string& pl
       validation_page_cc::Rows(report.steps), validation_page_cc::SkippedRows(report.steps));
 }
 
-Plot ValidationPlot(std::span<const PredictedStep> steps) {
-  // Of different lightness, so that they are told apart in grey, too.
-  constexpr absl::string_view kColours[] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728",
-                                            "#9467bd", "#8c564b", "#e377c2", "#7f7f7f",
-                                            "#bcbd22", "#17becf", "#000000", "#005f73"};
-  constexpr int kMarks[] = {7, 5, 9, 11, 13, 6, 4, 8, 10, 12};
-  Plot plot = {.commands =
-                   "set logscale xy\nset format xy '%g'\nset key outside right Left reverse\nset "
-                   "size ratio 1\n"
-                   "set grid lc rgb '#dddddd'\nset xlabel 'measured, s'\n"
-                   "set ylabel 'predicted, s'\nset title 'Step times'\n",
-               .width = 1000,
-               .height = 640};
-  double least = 1e300, most = 0;
-  std::string sets;
-  for (const std::string& source : validation_page_cc::SourcesOf(steps)) {
-    PlotTable table = {.name = absl::StrCat("set", plot.tables.size()), .rows = {}};
-    for (const PredictedStep& row : steps) {
-      if (row.step.source != source || !validation_page_cc::HasTime(row)) continue;
-      table.rows.push_back({row.step.seconds, row.seconds});
-      least = std::min({least, row.step.seconds, row.seconds});
-      most = std::max({most, row.step.seconds, row.seconds});
-    }
-    if (table.rows.empty()) continue;
-    const size_t i = plot.tables.size();
-    absl::StrAppend(&sets, ", \\\n  $", table.name, " using 1:2 with points pt ",
-                    kMarks[i % std::size(kMarks)], " ps 0.5 lc rgb '",
-                    kColours[i % std::size(kColours)], "' title ", PlotText(source));
-    plot.tables.push_back(std::move(table));
-  }
-  if (plot.tables.empty()) least = 0.1, most = 10;
-  absl::StrAppendFormat(
-      &plot.commands,
-      "plot [%g:%g] [%g:%g] x with lines lc rgb '#000000' title 'as measured', \\\n"
-      "  1.1 * x with lines dt 2 lc rgb '#888888' title '10 %% more', \\\n"
-      "  0.9 * x with lines dt 3 lc rgb '#888888' title '10 %% less'%s\n",
-      least / 1.3, most * 1.3, least / 1.3, most * 1.3, sets);
-  return plot;
-}
-
 }  // namespace orrery::tools

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/plots/gnuplot.h"
+#include "tools/reports/plot_files.h"
 #include "tools/validation/step_errors.h"
 #include "tools/validation/validation_report.h"
 
@@ -30,9 +31,12 @@ std::vector<Residuals> ResidualsBy(std::span<const PredictedStep> steps,
 /// empty where there is none.
 std::string ValidationPage(const ValidationReport& report, const std::string& plot);
 
-/// Predicted against measured step times, coloured by set, with the line where both are alike and
-/// those ten percent off.
-Plot ValidationPlot(std::span<const PredictedStep> steps);
+/// What can be drawn of rows: their times, and their memory.
+std::span<const PlotView> ValidationPlotViews();
+
+/// Predicted against measured step times, or peaks of memory, by `view`, coloured by set, with the
+/// line where both are alike and those ten percent off.
+Plot ValidationPlot(std::span<const PredictedStep> steps, size_t view = 0);
 
 }  // namespace orrery::tools
 

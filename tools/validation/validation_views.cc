@@ -22,7 +22,8 @@ ChartView StepsChart(const std::vector<PredictedStep>& steps) {
                   .style = ChartStyle::kPoints,
                   .x = {"measured", "s", true},
                   .y = {"predicted", "s", true},
-                  .panels = {Panel()}};
+                  .panels = {Panel()},
+                  .name = "times"};
   std::vector<Series>& all = chart.panels.front().series;
   double least = 0, most = 0;
   for (const PredictedStep& row : steps) {
