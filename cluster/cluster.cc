@@ -16,6 +16,7 @@
 #include "cluster/spelling.h"
 #include "cluster/topologies.h"
 #include "support/check.h"
+#include "support/names/near_names.h"
 #include "support/status.h"
 
 namespace orrery::cluster {
@@ -224,9 +225,13 @@ absl::StatusOr<Cluster> ParseKind(absl::string_view spec) {
     if (kind_rest.before == SpelledName(*kind)) return ParseTopology(*kind, kind_rest.after);
     names.push_back(SpelledName(*kind));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "got kind '", kind_rest.before, "'; wanted uniform or one of ", absl::StrJoin(names, ", "),
-      ", or a .textproto or .json file, as in ", kUniformExample));
+  const std::string all = absl::StrCat("wanted uniform or one of ", absl::StrJoin(names, ", "),
+                                       ", or a .textproto or .json file, as in ", kUniformExample);
+  std::vector<absl::string_view> known(names.begin(), names.end());
+  known.emplace_back("uniform");
+  return absl::InvalidArgumentError(
+      absl::StrCat("got kind '", kind_rest.before, "'; ",
+                   WantedNames(kind_rest.before, known, "list-clusters", all)));
 }
 
 }  // namespace

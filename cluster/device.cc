@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "support/names/near_names.h"
 #include "support/status.h"
 
 namespace orrery::cluster {
@@ -185,9 +185,10 @@ absl::StatusOr<Device> FindDevice(absl::string_view name) {
   for (const Device& device : AllDevices()) {
     if (device.name == name) return device;
   }
-  const auto append_name = [](std::string* out, const Device& device) { out->append(device.name); };
-  return absl::InvalidArgumentError(absl::StrCat("device '", name, "' is unknown; wanted one of ",
-                                                 absl::StrJoin(AllDevices(), ", ", append_name)));
+  std::vector<absl::string_view> names;
+  for (const Device& device : AllDevices()) names.push_back(device.name);
+  return absl::InvalidArgumentError(
+      absl::StrCat("device '", name, "' is unknown; ", WantedNames(name, names, "list-devices")));
 }
 
 }  // namespace orrery::cluster

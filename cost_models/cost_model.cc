@@ -13,6 +13,7 @@
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 #include "support/check.h"
+#include "support/names/near_names.h"
 
 namespace orrery::cost_models {
 
@@ -174,13 +175,12 @@ absl::StatusOr<std::unique_ptr<const CostModel>> MakeCostModel(absl::string_view
     return MakeMeasuredKernelsCostModel(std::string(name));
   }
   if (absl::ConsumePrefix(&name, "measured:")) return MakeMeasuredCostModel(std::string(name));
-  const auto append_name = [](std::string* out, const CostModelInfo* info) {
-    absl::StrAppend(out, info->name);
-  };
-  return absl::InvalidArgumentError(
-      absl::StrCat("cost model '", name, "' is unknown; wanted one of ",
-                   absl::StrJoin(cost_model_cc::kCostModels, ", ", append_name),
-                   ", kernels:FILE or measured:FILE"));
+  std::vector<absl::string_view> names;
+  for (const CostModelInfo* info : cost_model_cc::kCostModels) names.push_back(info->name);
+  const std::string all =
+      absl::StrCat("wanted one of ", absl::StrJoin(names, ", "), ", kernels:FILE or measured:FILE");
+  return absl::InvalidArgumentError(absl::StrCat("cost model '", name, "' is unknown; ",
+                                                 WantedNames(name, names, /*lister=*/"", all)));
 }
 
 }  // namespace orrery::cost_models

@@ -171,12 +171,14 @@ std::vector<BuiltinKey> BuiltinKeys(absl::string_view model) {
   return keys;
 }
 
-std::string BuiltinModels() {
+std::vector<absl::string_view> BuiltinModelNames() {
   std::vector<absl::string_view> names;
   for (const ir::ModelInfo* family : ir::AllModels()) names.push_back(family->name);
   for (const ir::ModelPreset& preset : ir::AllPresets()) names.push_back(preset.name);
-  return absl::StrJoin(names, ", ");
+  return names;
 }
+
+std::string BuiltinModels() { return absl::StrJoin(BuiltinModelNames(), ", "); }
 
 std::string DescribeBuiltinModels() {
   std::string text;

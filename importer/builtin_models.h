@@ -34,7 +34,10 @@ struct BuiltinKey {
 /// read, none.
 std::vector<BuiltinKey> BuiltinKeys(absl::string_view model);
 
-/// The names of all families and presets: "mlp, gpt, gpt2-small".
+/// The names of all families, and behind them of all presets.
+std::vector<absl::string_view> BuiltinModelNames();
+
+/// The same as a text: "mlp, gpt, gpt2-small".
 std::string BuiltinModels();
 
 /// All families with their keys, defaults in brackets, and all presets with their sources: some

@@ -10,6 +10,7 @@
 #include "ir/batch.h"
 #include "ir/text/text.h"
 #include "support/file.h"
+#include "support/names/near_names.h"
 #include "support/printable.h"
 #include "support/status.h"
 
@@ -81,8 +82,12 @@ absl::StatusOr<ir::Function> LoadModel(const ModelSpec& spec) {
   if (IsBuiltinModel(spec.model)) {
     return BuildBuiltinModel(spec.model, spec.batch_size, spec.dtype.value_or(ir::DType::kF32));
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      where, ": is no model; wanted FILE.onnx, FILE.orr or a built-in one: ", BuiltinModels()));
+  const std::string all =
+      absl::StrCat("wanted FILE.onnx, FILE.orr or a built-in one: ", BuiltinModels());
+  const std::vector<absl::string_view> names = BuiltinModelNames();
+  const absl::string_view name = absl::string_view(spec.model).substr(0, spec.model.find(':'));
+  return absl::InvalidArgumentError(
+      absl::StrCat(where, ": is no model; ", WantedNames(name, names, "list-models", all)));
 }
 
 }  // namespace orrery::importer

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "lowering/network/sharding_prices.h"
 #include "search/bounds/least_memory.h"
+#include "support/number_text.h"
 #include "support/status.h"
 #include "support/units.h"
 #include "transforms/parallel.h"
@@ -85,9 +86,9 @@ std::string PipeDreamText(const PipeDreamStages& stages) {
                           stage.replicas == 1 ? "replica " : "replicas",
                           stages.names[static_cast<size_t>(stage.begin)]);
   }
-  absl::StrAppendFormat(&text, "\n  slowest stage  %.6g s a minibatch, %.2f samples/s\n",
+  absl::StrAppendFormat(&text, "\n  slowest stage  %.6g s a minibatch, %s samples/s\n",
                         stages.plan.seconds,
-                        static_cast<double>(stages.samples) / stages.plan.seconds);
+                        ShortNumber(static_cast<double>(stages.samples) / stages.plan.seconds));
   return text;
 }
 

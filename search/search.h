@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -110,8 +111,10 @@ std::string ResultsCsv(const Setting& setting, const SearchRows& rows);
 std::string ResultsJson(const Setting& setting, const SearchRows& rows);
 
 /// For people: the `top` fastest, what each spends its time on, and how many are infeasible for
-/// which reason.
-std::string ResultsTable(const Setting& setting, const SearchRows& rows, int64_t top);
+/// which reason. Where its columns take more than so many characters, those that say least are left
+/// out; what a plan has beside its columns stands behind them.
+std::string ResultsTable(const Setting& setting, const SearchRows& rows, int64_t top,
+                         size_t columns = std::numeric_limits<size_t>::max());
 
 }  // namespace orrery::search
 

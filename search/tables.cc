@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <type_traits>
 #include <utility>
@@ -97,15 +98,62 @@ ParallelPlan InCommon(const std::vector<const Result*>& results, ParallelPlan ba
   return base;
 }
 
+double Share(double seconds, const Result& r) {
+  return r.step_time > Duration(0) ? seconds / r.step_time.seconds() : 0;
+}
+
+double Computing(const Result& r) {
+  return std::max(0.0, 1 - Share(r.exposed_communication_s, r) - r.bubble_fraction);
+}
+
+// A column of figures. Where there is little room, those of the least rank are left out first.
+struct FigureColumn {
+  absl::string_view title;
+  size_t width;  // with the blank before it
+  int rank;
+  std::string (*text)(const Result& r);
+};
+
+constexpr FigureColumn kFigures[] = {
+    {"step", 13, 5, [](const Result& r) { return ToString(r.step_time); }},
+    {"samples/s", 11, 3,
+     [](const Result& r) { return ShortNumber(r.figures.throughput_samples_per_s); }},
+    {"compute", 9, 0, [](const Result& r) { return Percent(Computing(r)); }},
+    {"exposed", 9, 2, [](const Result& r) { return Percent(Share(r.exposed_communication_s, r)); }},
+    {"bubble", 9, 1, [](const Result& r) { return Percent(r.bubble_fraction); }},
+    {"memory", 11, 4, [](const Result& r) { return ToString(r.peak_memory); }}};
+
+// Those that fit beside a plan of `taken` columns; step and memory always do.
+std::vector<FigureColumn> FiguresThatFit(size_t taken, size_t columns) {
+  std::vector<FigureColumn> figures(std::begin(kFigures), std::end(kFigures));
+  for (int rank = 0; rank < 4; ++rank) {
+    size_t width = taken;
+    for (const FigureColumn& figure : figures) width += figure.width;
+    if (width <= columns) break;
+    std::erase_if(figures, [&](const FigureColumn& figure) { return figure.rank == rank; });
+  }
+  return figures;
+}
+
+// How wide what stands behind the figures is, as far as that is not much.
+size_t OthersWidth(const ParallelPlan& base, const std::vector<const Result*>& ranked,
+                   int64_t top) {
+  constexpr size_t kMost = 12;
+  size_t width = 0;
+  for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i) {
+    width = std::max(width, Others(ranked[i]->plan, base).size());
+  }
+  return std::min(width, kMost);
+}
+
 // `base`: what is not told.
-std::string Row(const ParallelPlan& base, const Result& r) {
-  const double step_s = r.step_time.seconds();
-  const double exposed = step_s > 0 ? r.exposed_communication_s / step_s : 0;
-  const double computing = std::max(0.0, 1 - exposed - r.bubble_fraction);
-  const std::string plan = AxisCells([&](const auto& axis) { return axis.print(r.plan); });
-  return absl::StrFormat("%s %12s %14.2f %8s %8s %8s %10s%s\n", plan, ToString(r.step_time),
-                         r.figures.throughput_samples_per_s, Percent(computing), Percent(exposed),
-                         Percent(r.bubble_fraction), ToString(r.peak_memory), Others(r.plan, base));
+std::string Row(const ParallelPlan& base, const Result& r,
+                const std::vector<FigureColumn>& figures) {
+  std::string text = AxisCells([&](const auto& axis) { return axis.print(r.plan); });
+  for (const FigureColumn& figure : figures) {
+    absl::StrAppendFormat(&text, "%*s", static_cast<int>(figure.width), figure.text(r));
+  }
+  return absl::StrCat(text, Others(r.plan, base), "\n");
 }
 
 // How many are pruned or left; "3 of 55 candidates are infeasible: 2 divisibility, 1 memory", and
@@ -217,20 +265,26 @@ std::string ResultsJson(const Setting& setting, const SearchRows& rows) {
   return text.empty() ? "[]\n" : absl::StrCat("[", text, "\n]\n");
 }
 
-std::string ResultsTable(const Setting& setting, const SearchRows& rows, int64_t top) {
+std::string ResultsTable(const Setting& setting, const SearchRows& rows, int64_t top,
+                         size_t columns) {
   const std::vector<const Result*> ranked = Ranked(rows);
   std::string text =
       absl::StrFormat("%s, batch %d, on %s: %d candidates, %d feasible\n\n", setting.model_name,
                       setting.batch_size, setting.cluster.name, rows.size(), ranked.size());
-  if (!ranked.empty()) {
-    const std::string plan =
-        tables_cc::AxisCells([](const auto& axis) { return std::string(axis.shown.title); });
-    absl::StrAppendFormat(&text, "%s %12s %14s %8s %8s %8s %10s\n", plan, "step", "samples/s",
-                          "compute", "exposed", "bubble", "memory");
-  }
+  const std::string plan =
+      tables_cc::AxisCells([](const auto& axis) { return std::string(axis.shown.title); });
   const ParallelPlan base = tables_cc::InCommon(ranked, setting.base);
+  const std::vector<tables_cc::FigureColumn> figures =
+      tables_cc::FiguresThatFit(plan.size() + tables_cc::OthersWidth(base, ranked, top), columns);
+  if (!ranked.empty()) {
+    text += plan;
+    for (const tables_cc::FigureColumn& figure : figures) {
+      absl::StrAppendFormat(&text, "%*s", static_cast<int>(figure.width), figure.title);
+    }
+    text += "\n";
+  }
   for (size_t i = 0; i < ranked.size() && static_cast<int64_t>(i) < top; ++i)
-    text += tables_cc::Row(base, *ranked[i]);
+    text += tables_cc::Row(base, *ranked[i], figures);
   return text + tables_cc::InfeasibleSummary(rows, setting.base);
 }
 

@@ -1,8 +1,11 @@
 #include "support/number_text.h"
 
 #include <charconv>
+#include <cmath>
+#include <iterator>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace orrery {
@@ -23,5 +26,17 @@ std::string FewestDigits(double value) {
 }
 
 std::string SeventeenDigits(double value) { return absl::StrFormat("%.17g", value); }
+
+std::string ShortNumber(double value) {
+  constexpr absl::string_view kPrefixes[] = {"", " k", " M", " G", " T"};
+  // Rounded first: 9999.96 has four figures as 10 k.
+  double rounded = value;
+  if (absl::SimpleAtod(absl::StrFormat("%.4g", value), &rounded) && std::abs(rounded) < 1e4) {
+    return absl::StrFormat("%.4g", value);
+  }
+  size_t prefix = 0;
+  for (; std::abs(rounded) >= 1e3 && prefix + 1 < std::size(kPrefixes); ++prefix) rounded /= 1e3;
+  return absl::StrCat(absl::StrFormat("%.4g", rounded), kPrefixes[prefix]);
+}
 
 }  // namespace orrery

@@ -19,6 +19,10 @@ std::string FewestDigits(double value);
 /// "0.10000000000000001", "1000000".
 std::string SeventeenDigits(double value);
 
+/// For people: four figures, and k, M, G or T in place of thousands: "11.7", "1034", "493.6 k",
+/// "3.226 M", "0.0125".
+std::string ShortNumber(double value);
+
 }  // namespace orrery
 
 #endif  // ORRERY_SUPPORT_NUMBER_TEXT_H_

@@ -56,6 +56,20 @@ TEST(NumberText, ReadsBackAsTheSameNumber) {
   }
 }
 
+TEST(ShortNumber, HasFourFiguresAndAPrefix) {
+  EXPECT_EQ(ShortNumber(0), "0");
+  EXPECT_EQ(ShortNumber(0.0125), "0.0125");
+  EXPECT_EQ(ShortNumber(11.7), "11.7");
+  EXPECT_EQ(ShortNumber(1034.09), "1034");
+  EXPECT_EQ(ShortNumber(9999.4), "9999");
+  EXPECT_EQ(ShortNumber(9999.96), "10 k");
+  EXPECT_EQ(ShortNumber(493609.65), "493.6 k");
+  EXPECT_EQ(ShortNumber(999960), "1 M");
+  EXPECT_EQ(ShortNumber(3225893.94), "3.226 M");
+  EXPECT_EQ(ShortNumber(-47.73e9), "-47.73 G");
+  EXPECT_EQ(ShortNumber(2.5e15), "2500 T");
+}
+
 }  // namespace
 }  // namespace number_text_test_cc
 }  // namespace orrery

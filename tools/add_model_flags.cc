@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "importer/builtin_models.h"
 #include "support/word_list.h"
 #include "tools/flags.h"
 #include "tools/search_lists.h"
@@ -75,11 +74,8 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags,
                    std::vector<int64_t>* batch_sizes) {
   options.add_options()(
       "model", po::value(&flags.model)->required(),
-      absl::StrCat("FILE.onnx, FILE.orr (text form of the IR), or built in, as in "
-                   "mlp:layers=64,dim=8192 or gpt3-175b:seq=1024; opt --list-models tells their "
-                   "keys: ",
-                   importer::BuiltinModels())
-          .c_str());
+      "FILE.onnx, FILE.orr (text form of the IR), or built in, as in mlp:layers=64,dim=8192 or "
+      "gpt3-175b:seq=1024: one of --list-models; opt --list-models tells their keys");
   if (batch_sizes != nullptr) {
     add_model_flags_cc::AddBatchSizes(options, flags, *batch_sizes);
   } else {
@@ -90,7 +86,7 @@ void AddModelFlags(po::options_description& options, ModelFlags& flags,
   options.add_options()(
       "cluster", po::value(&flags.cluster)->required(),
       "uniform:16@200Gbps; preset and nodes, dgx-a100:4; a topology, fat-tree:1024@50GB/s; or a "
-      "cluster file; docs/clusters.md lists them all")(
+      "cluster file: --list-clusters names all")(
       "cost-model", po::value(&flags.cost_model),
       absl::StrCat(add_model_flags_cc::CostModelNames(), " [", kDefaultCostModel, "]").c_str())(
       "preset", po::value(&flags.preset), PresetsHelp().c_str())(

@@ -16,6 +16,8 @@
 #include "support/json_number.h"
 #include "support/status.h"
 #include "support/word_list.h"
+#include "tools/terminal/interrupt.h"
+#include "tools/terminal/progress.h"
 
 namespace orrery::tools {
 namespace collective_cases_cc {
@@ -287,8 +289,11 @@ absl::StatusOr<std::string> PlayCollectiveCases(const std::string& path, bool fl
   }
   std::string out = "index,expected_ns,found_ns,ratio,note\n";
   const nlohmann::json& cases = whole.is_array() ? whole : whole["cases"];
-  for (size_t i = 0; i < cases.size(); ++i)
+  Progress progress("records", cases.size());
+  for (size_t i = 0; i < cases.size() && CaughtSignal() == 0; ++i) {
     out += collective_cases_cc::CaseLine(i, cases[i], fluid);
+    progress.Done();
+  }
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "importer/load_model.h"
 #include "ir/model_facts.h"
 #include "search/settings/model_flops.h"
@@ -19,9 +21,10 @@
 #include "support/heap.h"
 #include "support/printable.h"
 #include "support/status.h"
-#include "tools/interrupt.h"
+#include "tools/common_flags.h"
 #include "tools/reports/plot_files.h"
-#include "tools/reports/version.h"
+#include "tools/terminal/interrupt.h"
+#include "tools/terminal/terminal.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"
@@ -75,17 +78,6 @@ absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
         absl::StrCat("--memory-limit '", text, "': wanted bytes, such as 40GB, or none"));
   }
   return limit;
-}
-
-// Examples, and beside them what they are; those in a column that most fit into.
-void PrintClusters() {
-  constexpr size_t kColumn = 28;
-  for (const cluster::ClusterSpelling& spelling : cluster::ListClusters()) {
-    const size_t length = spelling.example.size();
-    const std::string gap =
-        length < kColumn ? std::string(kColumn - length, ' ') : "\n" + std::string(kColumn, ' ');
-    std::cout << spelling.example << gap << spelling.summary << "\n";
-  }
 }
 
 }  // namespace
@@ -142,7 +134,10 @@ std::vector<std::string> WarningsOf(const ModelFlags& flags, const importer::Imp
 }
 
 void PrintWarnings(const std::vector<std::string>& warnings) {
-  for (const std::string& warning : warnings) std::cerr << warning << "\n";
+  for (absl::string_view warning : warnings) {
+    absl::ConsumePrefix(&warning, "warning: ");
+    Warn(warning);
+  }
 }
 
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
@@ -298,23 +293,6 @@ absl::StatusOr<po::variables_map> ReadCommandLine(int argc, char** argv, const P
   return values;
 }
 
-// Answers what asks about the program; false where nothing does.
-bool PrintHelp(const ProgramSpec& spec, const po::options_description& all,
-               const po::variables_map& values) {
-  if (values.count("help") > 0) {
-    std::cout << spec.about << "\n\nUsage: " << spec.usage << "\n\n"
-              << all << "\nExample:\n  " << spec.example << "\n";
-    return true;
-  }
-  if (values.count("version") > 0) {
-    std::cout << "orrery " << Version() << "\n";
-    return true;
-  }
-  if (values.count("list-clusters") == 0) return false;
-  PrintClusters();
-  return true;
-}
-
 }  // namespace
 }  // namespace flags_cc
 
@@ -323,16 +301,13 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
   TuneHeap();
   EndWhereMemoryEnds(argv[0]);
   CleanUpOnSignals();
-  po::options_description all(spec.options);
-  all.add_options()("help,h", "this text")("version", "the version of Orrery");
-  if (spec.options.find_nothrow("cluster", /*approx=*/false) != nullptr) {
-    all.add_options()("list-clusters", "names all ways to spell --cluster");
-  }
+  const po::options_description all = WithCommonFlags(spec);
   const auto fail = [&](absl::string_view message, int code) {
     const std::string text = SpellFlags(message, [&](absl::string_view name) {
       return all.find_nothrow(std::string(name), /*approx=*/false) != nullptr;
     });
-    std::cerr << argv[0] << ": " << flags_cc::ErrorLine(text) << "\n";
+    std::cerr << Paint(absl::StrCat(argv[0], ":"), Colour::kRed, ErrorTerminal()) << " "
+              << flags_cc::ErrorLine(text) << "\n";
     return code;
   };
   const auto end = [&](const absl::Status& status) {
@@ -345,11 +320,12 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     absl::StatusOr<po::variables_map> read = flags_cc::ReadCommandLine(argc, argv, spec, all);
     if (!read.ok()) return end(read.status());
     po::variables_map& values = *read;
-    if (flags_cc::PrintHelp(spec, all, values)) return end(absl::OkStatus());
+    const std::optional<absl::Status> answer = AnswerCommonFlags(spec, all, values, argv[0]);
+    if (answer.has_value()) return end(*answer);
     po::notify(values);
     if (const absl::Status files = flags_cc::CheckFileFlags(values); !files.ok()) return end(files);
   } catch (const po::error& error) {
-    return fail(absl::StrCat(error.what(), "; try --help"), kWrongUsage);
+    return fail(UsageError(error, all), kWrongUsage);
   }
   try {
     return end(body());

@@ -13,6 +13,7 @@
 #include "importer/import_notes.h"
 #include "importer/role_patterns.h"
 #include "search/evaluate.h"
+#include "tools/listings.h"
 #include "tools/plan_flags.h"
 #include "tools/presets.h"
 #include "transforms/training/training_step.h"
@@ -103,6 +104,9 @@ struct ProgramSpec {
   boost::program_options::positional_options_description positional = {};
   bool searches = false;  // its flags of plans take lists
   FurtherFlags further = {};
+  std::vector<Listing> listings = {};  // beside AllListings()
+  /// The flags of another form of the command line, which shells complete as well.
+  boost::program_options::options_description other_form = {};
 };
 
 /// The files that are there and that the text of a flag names: by itself, in a list, or behind a

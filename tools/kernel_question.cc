@@ -25,6 +25,7 @@
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "support/file.h"
+#include "support/names/near_names.h"
 #include "support/status.h"
 
 namespace orrery::tools {
@@ -283,8 +284,11 @@ absl::Status WriteJson(const KernelFlags& flags, const Question& question, const
 absl::StatusOr<Form> FormOf(const KernelFlags& flags) {
   const auto* const form = std::ranges::find(kForms, flags.op, &Form::op);
   if (form == std::end(kForms)) {
+    constexpr absl::string_view kOps[] = {"matmul", "grouped", "attention", "elementwise"};
     return absl::InvalidArgumentError(
-        absl::StrCat("--op '", flags.op, "': wanted matmul, grouped, attention or elementwise"));
+        absl::StrCat("--op '", flags.op, "': ",
+                     WantedNames(flags.op, kOps, /*lister=*/"",
+                                 "wanted matmul, grouped, attention or elementwise")));
   }
   const bool of_attention = flags.backward || flags.all_keys || flags.attention != "cudnn";
   if (form->op != "attention" && of_attention) {

@@ -69,7 +69,7 @@ memory task0 rank0 activations +4096 bytes
 
   step time                2.00 us (0.000002000000 s)
   communication overhead   0.00 %
-  exposed communication    0.000000 s a rank, of the step 0.00 %
+  exposed communication    0 s a rank, of the step 0.00 %
   bubble                   0.00 %
   peak memory              4.00 KiB on rank 0, fits: activations 4.00 KiB
     reached                at 0.00 ns by op, forward on stage 0

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "support/names/near_names.h"
 #include "support/status.h"
 #include "transforms/plan/plan_text.h"
 
@@ -40,12 +41,17 @@ std::string Names() {
 }  // namespace
 }  // namespace presets_cc
 
+std::span<const Preset> AllPresets() { return presets_cc::kPresets; }
+
 absl::StatusOr<const Preset*> FindPreset(absl::string_view name) {
   for (const Preset& preset : presets_cc::kPresets) {
     if (preset.name == name) return &preset;
   }
+  std::vector<absl::string_view> names;
+  for (const Preset& preset : presets_cc::kPresets) names.push_back(preset.name);
+  const std::string all = absl::StrCat("wanted ", presets_cc::Names());
   return absl::InvalidArgumentError(
-      absl::StrCat("--preset '", name, "': wanted ", presets_cc::Names()));
+      absl::StrCat("--preset '", name, "': ", WantedNames(name, names, /*lister=*/"", all)));
 }
 
 std::string PresetsHelp() {

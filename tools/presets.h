@@ -26,6 +26,9 @@ struct Preset {
   std::span<const PresetFlag> flags;
 };
 
+/// All presets.
+std::span<const Preset> AllPresets();
+
 /// The preset of that name; InvalidArgument where there is none.
 absl::StatusOr<const Preset*> FindPreset(absl::string_view name);
 

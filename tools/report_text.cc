@@ -7,13 +7,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "support/number_text.h"
+#include "support/units.h"
+#include "tools/terminal/terminal.h"
 
 namespace orrery::tools {
 namespace report_text_cc {
 namespace {
 
 void PrintLine(absl::string_view name, absl::string_view value) {
-  std::cout << absl::StrFormat("  %-24s %s\n", name, value);
+  std::cout << WrapLines(absl::StrFormat("  %-24s %s\n", name, value), 27, OutputTerminal());
+}
+
+std::string Seconds(double seconds) {
+  return seconds == 0 ? "0 s" : ToString(Duration::FromSeconds(seconds));
 }
 
 std::string Percent(double fraction) { return absl::StrFormat("%.2f %%", 100 * fraction); }
@@ -64,11 +71,11 @@ void PrintStages(const simulator::ReportDetails& details) {
   std::string layers, parameters;
   for (const simulator::StageSize& row : details.stages) {
     absl::StrAppend(&layers, row.stage == 0 ? "" : " ", row.layers);
-    absl::StrAppendFormat(&parameters, "%s%.4g", row.stage == 0 ? "" : " ",
-                          static_cast<double>(row.parameters) / 1e6);
+    absl::StrAppend(&parameters, row.stage == 0 ? "" : ", ",
+                    ShortNumber(static_cast<double>(row.parameters)));
   }
   PrintLine("layers", absl::StrCat(layers, ", by stage"));
-  PrintLine("parameters, millions", absl::StrCat(parameters, ", by stage"));
+  PrintLine("parameters", absl::StrCat(parameters, ", by stage"));
 }
 
 // Of the step: with exposed communication and the bubble all of it.
@@ -134,8 +141,8 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
                             absl::StrFormat("%s (%.12f s)", ToString(report.step_time), step_s));
   report_text_cc::PrintErrorBar(details.error_bar);
   if (of_model) {
-    report_text_cc::PrintLine("throughput",
-                              absl::StrFormat("%.2f samples/s", figures.throughput_samples_per_s));
+    report_text_cc::PrintLine(
+        "throughput", absl::StrCat(ShortNumber(figures.throughput_samples_per_s), " samples/s"));
     const bool more = figures.hfu > 1.001 * figures.mfu;
     report_text_cc::PrintLine(
         "model flops utilization",
@@ -151,14 +158,14 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
   const double exposed = step_s > 0 ? report.exposed_communication_s / step_s : 0;
   report_text_cc::PrintLine(
       "exposed communication",
-      absl::StrFormat("%.6f s a rank, of the step %s", report.exposed_communication_s,
-                      report_text_cc::Percent(exposed)));
+      absl::StrCat(report_text_cc::Seconds(report.exposed_communication_s), " a rank, of the step ",
+                   report_text_cc::Percent(exposed)));
   for (const simulator::CommunicationReport& row : report.communication) {
     const absl::string_view separator = row.level.empty() ? "" : ", ";
-    report_text_cc::PrintLine(
-        absl::StrCat("  ", row.kind, separator, row.level),
-        absl::StrFormat("%.6f s exposed, %.6f s hidden, %s", row.exposed_s, row.hidden_s,
-                        ToString(Bytes(static_cast<int64_t>(row.bytes)))));
+    report_text_cc::PrintLine(absl::StrCat("  ", row.kind, separator, row.level),
+                              absl::StrCat(report_text_cc::Seconds(row.exposed_s), " exposed, ",
+                                           report_text_cc::Seconds(row.hidden_s), " hidden, ",
+                                           ToString(Bytes(static_cast<int64_t>(row.bytes)))));
   }
   report_text_cc::PrintLine("bubble", absl::StrCat(report_text_cc::Percent(report.bubble_fraction),
                                                    report_text_cc::BubbleParts(
@@ -175,8 +182,9 @@ void PrintReportLines(const simulator::Program& program, const simulator::Report
   report_text_cc::PrintLine("bytes sent, reduced", absl::StrCat(ToString(report.bytes_sent), ", ",
                                                                 ToString(report.bytes_reduced)));
   report_text_cc::PrintLine(
-      "simulated", absl::StrFormat("%d tasks of %d rank classes in %.3f ms", report.simulated_tasks,
-                                   report.ranks.size(), 1e3 * figures.wall_time_s));
+      "simulated",
+      absl::StrFormat("%d tasks of %d rank classes in %s", report.simulated_tasks,
+                      report.ranks.size(), report_text_cc::Seconds(figures.wall_time_s)));
 }
 
 }  // namespace orrery::tools

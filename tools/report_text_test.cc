@@ -80,11 +80,11 @@ TEST(ReportLines, HaveAFigureEach) {
   EXPECT_EQ(Lines(TwoReports(), Bubbles()), R"(
   step time                2.00 s (2.000000000000 s)
   communication overhead   12.50 %
-  exposed communication    0.500000 s a rank, of the step 25.00 %
+  exposed communication    500 ms a rank, of the step 25.00 %
   bubble                   30.00 %
   peak memory              3.00 KiB on rank 3, fits: activations 2.00 KiB, parameters 1.00 KiB
   bytes sent, reduced      5.00 KiB, 7.00 KiB
-  simulated                9 tasks of 2 rank classes in 250.000 ms
+  simulated                9 tasks of 2 rank classes in 250 ms
 )");
 }
 
@@ -165,19 +165,19 @@ TEST(ReportLines, TellWhatThereIsOnlySometimes) {
   EXPECT_EQ(Lines(report, details), R"(
   step time                2.00 s (2.000000000000 s)
   communication overhead   12.50 %
-  exposed communication    0.500000 s a rank, of the step 25.00 %
-    all-reduce dp, nic     0.250000 s exposed, 1.500000 s hidden, 2.00 KiB
-    send                   0.000000 s exposed, 0.125000 s hidden, 1.00 KiB
+  exposed communication    500 ms a rank, of the step 25.00 %
+    all-reduce dp, nic     250 ms exposed, 1.50 s hidden, 2.00 KiB
+    send                   0 s exposed, 125 ms hidden, 1.00 KiB
   bubble                   30.00 %: warm-up 10.00 %, steady 20.00 %, cool-down 30.00 %, imbalance 40.00 %
   peak memory              3.00 KiB on rank 3, DOES NOT FIT: activations 2.00 KiB, parameters 1.00 KiB
     reached                at 1.00 us by MatMul y, backward of microbatch 2 on stage 1
   host memory, a rank      11.0 KiB
   layers                   3 2, by stage
-  parameters, millions     1.235 98.77, by stage
+  parameters               1.235 M, 98.77 M, by stage
   gradients                2 0 updates late, by stage
   versions of the weights  3 1, by stage
   bytes sent, reduced      5.00 KiB, 7.00 KiB
-  simulated                9 tasks of 2 rank classes in 250.000 ms
+  simulated                9 tasks of 2 rank classes in 250 ms
 )");
 }
 
@@ -200,11 +200,11 @@ TEST(ReportLines, OfNothingDivideByNothing) {
   EXPECT_EQ("\n" + testing::internal::GetCapturedStdout(), R"(
   step time                0.00 ns (0.000000000000 s)
   communication overhead   0.00 %
-  exposed communication    0.000000 s a rank, of the step 0.00 %
+  exposed communication    0 s a rank, of the step 0.00 %
   bubble                   0.00 %
   peak memory              0 B, fits
   bytes sent, reduced      0 B, 0 B
-  simulated                0 tasks of 0 rank classes in 0.000 ms
+  simulated                0 tasks of 0 rank classes in 0 s
 )");
 }
 

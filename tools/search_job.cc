@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -17,10 +16,11 @@
 #include "search/journal/journal.h"
 #include "search/journal/merge.h"
 #include "support/status.h"
-#include "tools/interrupt.h"
 #include "tools/search_progress.h"
 #include "tools/search_question.h"
 #include "tools/team/shared_search.h"
+#include "tools/terminal/interrupt.h"
+#include "tools/terminal/terminal.h"
 
 namespace orrery::tools {
 namespace search_job_cc {
@@ -39,8 +39,8 @@ int32_t Threads(const JobFlags& flags) {
 
 void WarnOfDamage(const std::string& path, const search::JournalContents& contents) {
   if (contents.damaged == 0) return;
-  std::cerr << "warning: " << path << ": " << contents.damaged
-            << " damaged lines are passed over; their candidates are done again\n";
+  Warn(absl::StrCat(path, ": ", contents.damaged,
+                    " damaged lines are passed over; their candidates are done again"));
 }
 
 absl::StatusOr<search::Part> PartOf(const JobFlags& flags) {
@@ -97,8 +97,7 @@ class LocalSearch {
                                 : search::CandidatesOf(part, job.plans.size())),
         // Rows outlive this.
         plans_(part.is_whole() ? search::PlansView(job.plans) : OfPlaces(job.plans, places_)),
-        progress_(plans_.size(), flags.progress || isatty(STDERR_FILENO) != 0,
-                  !flags.budget.empty() || IsTooMuch(flags, job)) {}
+        progress_(plans_.size(), ShowsProgress(), !flags.budget.empty() || IsTooMuch(flags, job)) {}
 
   absl::StatusOr<JobOutcome> Run() {
     ORRERY_RETURN_IF_ERROR(OpenJournal());
@@ -165,10 +164,9 @@ class LocalSearch {
     const auto append = [](std::string* text, const transforms::AxisInfo* axis) {
       absl::StrAppend(text, "--", axis->flag);
     };
-    std::cerr << "note: too many plans to list: those that differ in "
-              << absl::StrJoin(job_.held, ", ", append)
-              << " alone have one to stand for them, the first; of the best they are tried at the "
-                 "end\n";
+    tools::Note(absl::StrCat(
+        "too many plans to list: those that differ in ", absl::StrJoin(job_.held, ", ", append),
+        " alone have one to stand for them, the first; of the best they are tried at the end"));
   }
 
   // What is left of it is for the variants of the best.
@@ -242,9 +240,9 @@ class LocalSearch {
     const auto candidates = static_cast<double>(plans_.size());
     const search::SearchBudget budget = {.seconds =
                                              std::round(kSeconds + kSecondsEach * candidates)};
-    std::cerr << "note: " << plans_.size() << " candidates: the most promising within "
-              << ToString(budget)
-              << "; --budget 10min tries more of them, --method exhaustive all\n";
+    tools::Note(absl::StrCat(plans_.size(), " candidates: the most promising within ",
+                             ToString(budget),
+                             "; --budget 10min tries more of them, --method exhaustive all"));
     return {.method = flags_.method.empty() ? search::Method::kBeam : way.method, .budget = budget};
   }
 
@@ -263,7 +261,7 @@ class LocalSearch {
   void Note(const std::string& record) {
     if (!journal_.has_value() || !failed_.ok()) return;
     failed_ = journal_->Append(record);
-    if (!failed_.ok()) std::cerr << "warning: " << failed_.message() << "; the search goes on\n";
+    if (!failed_.ok()) Warn(absl::StrCat(failed_.message(), "; the search goes on"));
   }
 
   void Finished(size_t i, const std::vector<Result>& results) {

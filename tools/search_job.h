@@ -21,7 +21,6 @@ namespace orrery::tools {
 /// How it is done, as flags say.
 struct JobFlags {
   int32_t threads = 0;                  // 0: one a core
-  bool progress = false;                // on standard error
   std::string part = {};                // "2/3"; empty: whole
   std::string resume = {};              // a journal; empty: none
   std::vector<std::string> merge = {};  // journals of all parts; none: the search is done

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "search/settings/setting_test_util.h"
 #include "search/spaces/space_test_util.h"
+#include "tools/terminal/terminal.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::tools {
@@ -129,8 +130,9 @@ TEST_F(HeldSpace, CountsWhatIsTooLargeAsNothing) {
 TEST_F(HeldSpace, ShowsHowFarItIs) {
   job_.top = 1;
   testing::internal::CaptureStderr();
-  const JobOutcome outcome =
-      RunJob({.threads = 2, .progress = true, .budget = "1000"}, job_).value();
+  SetManner({.progress = true});
+  const JobOutcome outcome = RunJob({.threads = 2, .budget = "1000"}, job_).value();
+  SetManner({});
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               testing::HasSubstr(absl::StrCat("\r", outcome.candidates, " of ", outcome.candidates,
                                               " candidates")));

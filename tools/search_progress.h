@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "search/evaluate.h"
+#include "tools/terminal/progress.h"
 
 // How far a search is, on standard error.
 
@@ -27,20 +28,14 @@ struct SearchState {
 /// Where a budget ends it, "112 of 224 candidates, 31.2/s, best 66.3 ms".
 std::string ToString(const SearchState& state);
 
-/// A line that is written over itself, at most ten times a second, and at the end; nothing unless
-/// `wanted`.
+/// Tells it in a ProgressLine; nothing unless `wanted`.
 class SearchProgress {
  public:
   /// `ends_before`: as in SearchState.
-  SearchProgress(size_t total, bool wanted, bool ends_before = false) : wanted_(wanted) {
+  SearchProgress(size_t total, bool wanted, bool ends_before = false) : line_(wanted) {
     state_.total = total;
     state_.ends_before = ends_before;
   }
-  /// Ends the line where the search has ended before its end.
-  ~SearchProgress();
-  SearchProgress(const SearchProgress&) = delete;
-  SearchProgress& operator=(const SearchProgress&) = delete;
-
   /// So many were known before the search began, and what they say.
   void Known(const std::vector<search::Result>& results);
   /// There are so many candidates more.
@@ -51,11 +46,9 @@ class SearchProgress {
  private:
   void Count(const std::vector<search::Result>& results);
 
-  const bool wanted_;
   SearchState state_;
-  size_t width_ = 0;  // of the line that is there
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_ = begin_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  ProgressLine line_;
 };
 
 }  // namespace orrery::tools

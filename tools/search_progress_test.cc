@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -65,13 +66,14 @@ TEST(SearchProgress, CountsWhatComesToIt) {
 
 TEST(SearchProgress, EndsItsLine) {
   testing::internal::CaptureStderr();
-  SearchProgress progress(2, true);
+  auto progress = std::make_unique<SearchProgress>(2, true);
   search::Result result;
   result.ran = result.fits = true;
   result.step_time = Duration(2'000'000);
-  progress.Known({result});
+  progress->Known({result});
   result.step_time = Duration(3'000'000);
-  progress.Done({result});
+  progress->Done({result});
+  progress.reset();
   const std::string line = testing::internal::GetCapturedStderr();
   EXPECT_EQ(line.substr(0, 23), "\r2/2 candidates (100%),");
   EXPECT_NE(line.find("best 2"), std::string::npos) << line;

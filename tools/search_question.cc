@@ -21,13 +21,9 @@ namespace {
 // wanted decides what is pruned.
 constexpr absl::string_view kNotAsked[] = {"threads",
                                            "progress",
+                                           "quiet",
                                            "csv",
                                            "json",
-                                           "trace",
-                                           "trace-level",
-                                           "trace-ranks",
-                                           "trace-microbatches",
-                                           "memory-snapshot",
                                            "report",
                                            "plot",
                                            "part",
@@ -36,7 +32,13 @@ constexpr absl::string_view kNotAsked[] = {"threads",
                                            "method",
                                            "budget",
                                            "seed",
-                                           "price"};
+                                           "price",
+                                           "diff",
+                                           "trace",
+                                           "trace-level",
+                                           "trace-ranks",
+                                           "trace-microbatches",
+                                           "memory-snapshot"};
 
 bool IsAsked(const FlagText& flag) {
   return std::ranges::find(kNotAsked, flag.flag) == std::end(kNotAsked);

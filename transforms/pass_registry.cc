@@ -3,9 +3,9 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "support/names/near_names.h"
 #include "support/status.h"
 
 namespace orrery::transforms {
@@ -42,11 +42,10 @@ absl::StatusOr<const PassInfo*> FindPass(absl::string_view name) {
   for (const PassInfo* pass : AllPasses()) {
     if (pass->name == name) return pass;
   }
+  std::vector<absl::string_view> names;
+  for (const PassInfo* pass : AllPasses()) names.push_back(pass->name);
   return absl::InvalidArgumentError(
-      absl::StrCat("there is no pass '", name, "'; wanted one of ",
-                   absl::StrJoin(AllPasses(), ", ", [](std::string* out, const PassInfo* pass) {
-                     absl::StrAppend(out, pass->name);
-                   })));
+      absl::StrCat("there is no pass '", name, "'; ", WantedNames(name, names, "list-passes")));
 }
 
 // The call `text`, "name" or "name{options}".

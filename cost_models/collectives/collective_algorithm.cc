@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "support/names/near_names.h"
 
 namespace orrery::cost_models {
 
@@ -38,12 +38,12 @@ absl::StatusOr<const CollectiveAlgorithm*> FindCollectiveAlgorithm(absl::string_
   for (const CollectiveAlgorithm* algorithm : collective_algorithm_cc::kAlgorithms) {
     if (algorithm->name == name) return algorithm;
   }
-  const auto append_name = [](std::string* out, const CollectiveAlgorithm* algorithm) {
-    absl::StrAppend(out, algorithm->name);
-  };
-  return absl::InvalidArgumentError(
-      absl::StrCat("algorithm '", name, "' is unknown; wanted one of ",
-                   absl::StrJoin(collective_algorithm_cc::kAlgorithms, ", ", append_name)));
+  std::vector<absl::string_view> names;
+  for (const CollectiveAlgorithm* algorithm : collective_algorithm_cc::kAlgorithms) {
+    names.push_back(algorithm->name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("algorithm '", name, "' is unknown; ",
+                                                 WantedNames(name, names, "list-algorithms")));
 }
 
 int64_t PipelineChunks(const CollectiveCall& call, int64_t fill, double share) {

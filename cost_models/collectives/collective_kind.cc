@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "support/names/near_names.h"
 
 namespace orrery::cost_models {
 namespace collective_kind_cc {
@@ -42,12 +42,10 @@ absl::StatusOr<CollectiveKind> FindCollectiveKind(absl::string_view name) {
   for (const CollectiveKindInfo& info : collective_kind_cc::kKinds) {
     if (info.name == name) return info.kind;
   }
-  const auto append_name = [](std::string* out, const CollectiveKindInfo& info) {
-    absl::StrAppend(out, info.name);
-  };
-  return absl::InvalidArgumentError(
-      absl::StrCat("collective '", name, "' is unknown; wanted one of ",
-                   absl::StrJoin(collective_kind_cc::kKinds, ", ", append_name)));
+  std::vector<absl::string_view> names;
+  for (const CollectiveKindInfo& info : collective_kind_cc::kKinds) names.push_back(info.name);
+  return absl::InvalidArgumentError(absl::StrCat("collective '", name, "' is unknown; ",
+                                                 WantedNames(name, names, /*lister=*/"")));
 }
 
 }  // namespace orrery::cost_models

@@ -15,6 +15,7 @@
 #include "ir/text/lexer.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/names/near_names.h"
 #include "support/status.h"
 
 namespace orrery::ir {
@@ -35,6 +36,17 @@ std::string Show(const Token& token) {
     default:
       return absl::StrCat("'", token.text, "'");
   }
+}
+
+constexpr absl::string_view kOpNames[] = {
+#define ORRERY_OP(name, file) #name,
+#include "ir/ops.def"
+#undef ORRERY_OP
+};
+
+// There are over a hundred: none is listed that is not near.
+std::string OpWanted(absl::string_view found) {
+  return WantedNames(found, kOpNames, /*lister=*/"", "the name of an op");
 }
 
 // Recursive descent over the grammar in text.h; one method a rule. Each leaves the token after its
@@ -270,7 +282,7 @@ class Parser {
       ORRERY_RETURN_IF_ERROR(Mark('='));
     }
     const auto kind = token_.kind == TokenKind::kWord ? FindOp(token_.text) : std::nullopt;
-    if (!kind.has_value()) return Expected("the name of an op");
+    if (!kind.has_value()) return Expected(OpWanted(token_.text));
     Advance();
     ORRERY_ASSIGN_OR_RETURN(const std::vector<ValueId> operands, Operands());
     ORRERY_ASSIGN_OR_RETURN(const AttributeSet attributes, Attributes());

@@ -112,7 +112,8 @@ TEST(Parser, SaysWhatItWantsInABody) {
   const std::string head = "func @f (%x: f32[2] data) {\n";
   ExpectErrors({
       {head, "2:1: found the end of the text; wanted a value, such as %x"},
-      {head + "%y: f32[2] = Rely(%x)", "2:14: found 'Rely'; wanted the name of an op"},
+      {head + "%y: f32[2] = Rely(%x)",
+       "2:14: found 'Rely'; wanted the name of an op; did you mean Relu?"},
       {head + "%y: f32[2] Relu(%x)", "2:12: found 'Relu'; wanted '='"},
       {head + "%y: f32[2] = Relu(%z)", "2:19: found '%z'; wanted a value that is defined above"},
       {head + "%y: f32[2] = Relu(%y)", "2:19: found '%y'; wanted a value that is defined above"},

@@ -24,6 +24,7 @@
 #include "tools/measurements.h"
 #include "tools/reports/page.h"
 #include "tools/reports/plot_files.h"
+#include "tools/terminal/interrupt.h"
 
 // One collective on a cluster: how long it takes, how close to the bound, and over which link.
 
@@ -284,10 +285,11 @@ absl::Status Collective(const Flags& flags) {
         "--measurements");
   }
   if (!flags.cases.empty()) {
+    const StopOnSignals signals;
     ORRERY_ASSIGN_OR_RETURN(const std::string csv,
                             PlayCollectiveCases(flags.cases, flags.network == "fluid"));
     std::cout << csv;
-    return absl::OkStatus();
+    return StoppedBefore("records");
   }
   if (flags.fit) {
     ORRERY_ASSIGN_OR_RETURN(const cost_models::MeasuredCurves curves, ReadSweeps(flags));

@@ -15,18 +15,21 @@
 #include "search/settings/settings.h"
 #include "search/spaces/space.h"
 #include "search/views/front.h"
+#include "support/number_text.h"
 #include "support/status.h"
 #include "tools/flags.h"
-#include "tools/interrupt.h"
 #include "tools/model_columns.h"
 #include "tools/presets.h"
 #include "tools/reports/page.h"
+#include "tools/search_charts.h"
 #include "tools/search_difference.h"
 #include "tools/search_files.h"
 #include "tools/search_job.h"
 #include "tools/search_lists.h"
 #include "tools/search_question.h"
 #include "tools/team/team.h"
+#include "tools/terminal/interrupt.h"
+#include "tools/terminal/terminal.h"
 #include "tools/traces/write_trace.h"
 #include "tools/validation/software_stack.h"
 #include "transforms/plan/plan_text.h"
@@ -109,7 +112,8 @@ void TellBest(const search::Settings& settings, const search::Result& best,
               << "\n";
   }
   std::cout << "\n"
-            << title << ": " << transforms::ToString(best.plan, settings.front().base) << "\n";
+            << Paint(absl::StrCat(title, ":"), Colour::kGreen, OutputTerminal()) << " "
+            << transforms::ToString(best.plan, settings.front().base) << "\n";
 }
 
 // Prints what came of a question. FailedPrecondition where nothing is feasible.
@@ -117,7 +121,8 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
                   std::vector<Best>& bests) {
   const search::Setting& setting = settings.front();
   const search::SearchRows& rows = outcome.results;
-  std::cout << search::ResultsTable(setting, rows, flags.top);
+  std::cout << search::ResultsTable(setting, rows, flags.top, ColumnsOfTables());
+  if (ShowsCharts()) std::cout << TimeBars(rows, flags.top, OutputTerminal());
   const std::string assumed = cost_models::DoubtAbout(*setting.cost_model, setting.cluster);
   if (!assumed.empty()) std::cout << "\nassumed: " << assumed << "\n";
   const std::vector<const search::Result*> ranked = search::Ranked(rows);
@@ -130,7 +135,9 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
             ? "no candidate that was played is feasible; others are left: try more --budget"
             : "no candidate is feasible");
   }
-  std::cout << search::TradesText(rows, flags.top) << search::FrontText(setting, rows, flags.top);
+  std::cout << WrapLines(search::TradesText(rows, flags.top), 6, OutputTerminal())
+            << search::FrontText(setting, rows, flags.top);
+  if (ShowsCharts()) std::cout << FrontChart(rows, OutputTerminal());
   std::cout << search::GapText(rows);
   ORRERY_RETURN_IF_ERROR(TellDifference(flags.diff, settings, rows));
   TellBest(settings, *ranked.front(), outcome.is_part ? "best of the part" : "best");
@@ -144,7 +151,8 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
 // `is_one`: there are no other questions.
 absl::Status TellStopped(const Flags& flags, const search::Settings& settings,
                          const JobOutcome& outcome, bool is_one) {
-  std::cout << search::ResultsTable(settings.front(), outcome.results, flags.top);
+  std::cout << search::ResultsTable(settings.front(), outcome.results, flags.top,
+                                    ColumnsOfTables());
   const std::vector<const search::Result*> ranked = search::Ranked(outcome.results);
   if (!ranked.empty()) TellBest(settings, *ranked.front(), "best so far");
   std::string further = "`resume` FILE would keep those of one question";
@@ -247,7 +255,7 @@ void TellBests(const std::vector<Best>& bests) {
   std::cout << "\nbest of each:\n";
   for (const Best& best : bests) {
     std::cout << best.title << ": " << ToString(best.result.step_time) << ", "
-              << absl::StrFormat("%.4g samples/s", best.result.figures.throughput_samples_per_s)
+              << ShortNumber(best.result.figures.throughput_samples_per_s) << " samples/s"
               << (best.price > 0 ? absl::StrFormat(", %.4g a sample", best.price) : "") << ": "
               << transforms::ToString(best.result.plan, best.base) << "\n";
   }
@@ -337,7 +345,8 @@ int Main(int argc, char** argv) {
           "--cluster dgx-a100:2 --micro-batches 1,2,4,8 --csv out/grid.csv",
       .options = po::options_description("Flags"),
       .searches = true,
-      .further = [&](const std::vector<FlagText>& given) { return Further(given, flags); }};
+      .further = [&](const std::vector<FlagText>& given) { return Further(given, flags); },
+      .listings = {StackListing()}};
   AddModelFlags(spec.options, flags.model, &flags.batch_sizes);
   AddPlanFlags(spec.options, PlanForm::kSpace, {}, flags.axes);
   AddTraceFlags(spec.options, flags.trace, "the best candidate's");
@@ -370,8 +379,6 @@ int Main(int argc, char** argv) {
       "memory and devices")(
       "no-skip", po::bool_switch(&flags.no_skip),
       "play all microbatches, also where their steady state says what they come to")(
-      "progress", po::bool_switch(&flags.job.progress),
-      "show progress on standard error even when that is no terminal")(
       "resume", po::value(&flags.job.resume),
       "journal of the search: each candidate that is done is a line in it, and counts as done when "
       "the search is begun again")(

@@ -31,6 +31,16 @@ bool HasModel(int argc, char** argv) {
   });
 }
 
+void AddFlags(po::options_description& options, ModelKernelFlags& flags) {
+  AddModelFlags(options, flags.model);
+  AddPlanFlags(options, PlanForm::kOne, {}, flags.plan_axes);
+  options.add_options()("roofline", po::value(&flags.roofline),
+                        "draw the kernels on the device's roofline, to this file (.svg or .pdf)")(
+      "csv", po::value(&flags.csv),
+      "write the kernels as --cost-model kernels:FILE reads them and examples/profile_gpu.py "
+      "--like measures them")("json", po::value(&flags.json), "write the kernels to this file");
+}
+
 int OfModel(int argc, char** argv) {
   ModelKernelFlags flags;
   ProgramSpec spec{
@@ -42,14 +52,7 @@ int OfModel(int argc, char** argv) {
           "build/bin/kernel --model gpt3-175b --batch-size 64 --dtype bf16 --cluster dgx-a100:8 "
           "--hp 8 --pp 8 --micro-batches 64 --roofline out/roofline.svg",
       .options = po::options_description("Flags")};
-  AddModelFlags(spec.options, flags.model);
-  AddPlanFlags(spec.options, PlanForm::kOne, {}, flags.plan_axes);
-  spec.options.add_options()(
-      "roofline", po::value(&flags.roofline),
-      "draw the kernels on the device's roofline, to this file (.svg or .pdf)")(
-      "csv", po::value(&flags.csv),
-      "write the kernels as --cost-model kernels:FILE reads them and examples/profile_gpu.py "
-      "--like measures them")("json", po::value(&flags.json), "write the kernels to this file");
+  AddFlags(spec.options, flags);
   return RunProgram(argc, argv, spec, [&] { return AnswerModel(flags); });
 }
 
@@ -57,6 +60,7 @@ int Main(int argc, char** argv) {
   if (HasModel(argc, argv)) return OfModel(argc, argv);
   KernelFlags flags;
   std::string model;  // for --help: with it, OfModel has taken over
+  ModelKernelFlags of_model;
   ProgramSpec spec{
       .usage = "kernel --shape SIZES --device NAME [flags]",
       .about = "Says how long a kernel takes by the cost model `kernels`, and what decides that.",
@@ -93,6 +97,7 @@ int Main(int argc, char** argv) {
       "model", po::value(&model),
       "in place of one kernel, those of a training step of this model: with --batch-size, "
       "--cluster, flags of plans, and --roofline F.svg (kernel --model M --help lists them)");
+  AddFlags(spec.other_form, of_model);
   return RunProgram(argc, argv, spec, [&] { return AnswerKernel(flags); });
 }
 

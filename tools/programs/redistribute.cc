@@ -13,6 +13,8 @@
 #include "tools/redistribution/redistribution.h"
 #include "tools/reports/page.h"
 #include "tools/reports/plot_files.h"
+#include "tools/terminal/interrupt.h"
+#include "tools/terminal/progress.h"
 
 // The change of a tensor's layout on a mesh: its steps, what each costs, and what it needs.
 
@@ -204,6 +206,7 @@ absl::Status CheckCases(const Flags& flags) {
 absl::Status Redistribute(const Flags& flags) {
   if (!flags.cases.empty()) {
     ORRERY_RETURN_IF_ERROR(CheckCases(flags));
+    const StopOnSignals signals;
     ORRERY_ASSIGN_OR_RETURN(const std::string csv,
                             PlanRedistributionCases({.path = flags.cases,
                                                      .cost = flags.cost,
@@ -211,7 +214,7 @@ absl::Status Redistribute(const Flags& flags) {
                                                      .planner = flags.planner,
                                                      .limit = flags.limit}));
     std::cout << csv;
-    return absl::OkStatus();
+    return StoppedBefore("records");
   }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<PlotFile> plots, ReadPlots(flags.plot, kPlotViews));
   ORRERY_ASSIGN_OR_RETURN(const WrittenProblem written, ParseRedistribution(flags.text));
@@ -222,7 +225,10 @@ absl::Status Redistribute(const Flags& flags) {
       Redistributor::Create(written.problem, flags.cost.empty() ? usual : flags.cost,
                             flags.cost_model));
   ORRERY_ASSIGN_OR_RETURN(const int64_t limit, ParseElementLimit(flags.limit, question));
-  ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan plan, question.Plan(flags.planner, limit));
+  ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan plan, [&] {
+    const Waiting waiting("planning");
+    return question.Plan(flags.planner, limit);
+  }());
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(written, question, plan)));
   }

@@ -15,6 +15,7 @@
 #include "tools/reports/page.h"
 #include "tools/reports/plot_files.h"
 #include "tools/reports/schedule_views.h"
+#include "tools/terminal/progress.h"
 #include "transforms/schedules/text.h"
 
 // One pipeline schedule by itself, in units of time.
@@ -183,7 +184,10 @@ absl::Status Schedule(const Flags& flags) {
   }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<PlotFile> plots, ReadPlots(flags.plot, kPlotViews));
   ORRERY_ASSIGN_OR_RETURN(const StepDurations durations, ParseDurations(flags.durations));
-  ORRERY_ASSIGN_OR_RETURN(const ParsedOrders parsed, OrdersOf(flags, durations));
+  ORRERY_ASSIGN_OR_RETURN(const ParsedOrders parsed, [&] {
+    const Waiting waiting("searching for orders");
+    return OrdersOf(flags, durations);
+  }());
   ORRERY_RETURN_IF_ERROR(CheckMemory(parsed, flags.memory_limit));
   const Timing timing = TimeOrders(parsed.orders, parsed.placement, parsed.shape, durations);
   if (!flags.json.empty()) {

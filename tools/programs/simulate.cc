@@ -20,6 +20,9 @@
 #include "tools/reports/page.h"
 #include "tools/reports/run_plots.h"
 #include "tools/reports/run_views.h"
+#include "tools/step_chart.h"
+#include "tools/terminal/progress.h"
+#include "tools/terminal/terminal.h"
 #include "tools/traces/write_trace.h"
 #include "tools/validation/nearest_steps.h"
 #include "tools/validation/software_stack.h"
@@ -69,6 +72,9 @@ void PrintReport(const search::Setting& setting, const search::ParallelPlan& pla
   }
   if (!run.slices.empty()) {
     std::cout << "  slices                   " << search::SlicesText(run.slices) << "\n";
+  }
+  if (ShowsCharts()) {
+    std::cout << "\n" << StepChart(run.program, run.report, details, OutputTerminal());
   }
   if (run.report.fits) return;
   std::cout << "\n" << search::MisfitAndSuggestions(setting, plan, run);
@@ -186,7 +192,10 @@ absl::Status Simulate(const Flags& flags) {
   }
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.plan_axes, plan, setting.base));
   ORRERY_RETURN_IF_ERROR(ReadOrders(plan, setting));
-  const absl::StatusOr<search::Run> run = search::Play(setting, plan);
+  const absl::StatusOr<search::Run> run = [&] {
+    const Waiting waiting("simulating");
+    return search::Play(setting, plan);
+  }();
   if (run.ok()) return Report(flags, files, setting, plan, *run);
   const auto infeasible = AsInfeasible(run.status());
   if (!infeasible.has_value()) return run.status();
@@ -198,7 +207,7 @@ absl::Status Simulate(const Flags& flags) {
 // required. Boost takes a flag by any beginning that no other one has, so this does too.
 bool HasProgram(int argc, char** argv) {
   constexpr absl::string_view kFlag = "--program";
-  constexpr size_t kShortest = 5;  // --pr could be --preset
+  constexpr size_t kShortest = 8;  // --prog could be --progress
   return std::any_of(argv + 1, argv + argc, [&](absl::string_view argument) {
     const absl::string_view flag = argument.substr(0, argument.find('='));
     return flag.size() >= kShortest && absl::StartsWith(kFlag, flag);
@@ -235,7 +244,8 @@ int Main(int argc, char** argv) {
       .example =
           "build/bin/simulate --model examples/models/mlp_64x512.onnx --batch-size 8192 "
           "--cluster dgx-a100:2 --dp 4 --hp 2 --pp 2 --micro-batches 8 --timeline",
-      .options = po::options_description("Flags")};
+      .options = po::options_description("Flags"),
+      .listings = {StackListing()}};
   AddModelFlags(spec.options, flags.model);
   AddPlanFlags(spec.options, PlanForm::kOne, {}, flags.plan_axes);
   AddTraceFlags(spec.options, flags.trace, "the");

@@ -14,6 +14,7 @@
 #include "tools/flags.h"
 #include "tools/reports/page.h"
 #include "tools/reports/plot_files.h"
+#include "tools/terminal/interrupt.h"
 #include "tools/validation/fit.h"
 #include "tools/validation/fitted_figures.h"
 #include "tools/validation/nearest_steps.h"
@@ -147,9 +148,17 @@ absl::Status Validate(const Flags& flags) {
     ORRERY_ASSIGN_OR_RETURN(options.start, ReadFigures(flags.with));
   }
   if (flags.fit) return FitAndReport(flags, options);
+  const StopOnSignals signals;
   ORRERY_ASSIGN_OR_RETURN(
       const ValidationReport report,
       PredictAll(flags.data, options.cost_model, options.start, options.threads));
+  if (CaughtSignal() != 0) {
+    // No files, which would be taken for those of all rows.
+    std::cout << ReportText(report);
+    return absl::CancelledError(absl::StrCat(
+        "stopped after ", report.steps.size(), " of ", report.steps.size() + report.missing,
+        " rows; figures are of these, and no file is written"));
+  }
   ORRERY_RETURN_IF_ERROR(Write(flags, report));
   std::cout << ReportText(report);
   return absl::OkStatus();

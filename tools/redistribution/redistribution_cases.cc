@@ -12,6 +12,8 @@
 #include "support/json_number.h"
 #include "support/status.h"
 #include "tools/redistribution/redistribution.h"
+#include "tools/terminal/interrupt.h"
+#include "tools/terminal/progress.h"
 
 // Redistributions that others have planned, planned again.
 
@@ -145,7 +147,9 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
   }
   std::string csv = "name,total_cost,peak_elements,planning_s,note\n";
   int64_t number = 0;
+  Progress progress("records", file["cases"].size());
   for (const nlohmann::json& record : file["cases"]) {
+    if (CaughtSignal() != 0) break;  // what is done is told
     const bool named = record.is_object() && record.contains("name") && record["name"].is_string();
     const std::string name = redistribution_cases_cc::NameField(
         named ? record["name"].get<std::string>() : absl::StrCat("record ", number));
@@ -159,6 +163,7 @@ absl::StatusOr<std::string> PlanRedistributionCases(const RedistributionCases& c
       absl::StrAppend(&csv, name, ",,,,",
                       redistribution_cases_cc::SimplyQuoted(PlannerNote(planned.status())), "\n");
     }
+    progress.Done();
   }
   return csv;
 }

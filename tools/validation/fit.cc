@@ -11,6 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "support/status.h"
 #include "support/threads.h"
+#include "tools/terminal/interrupt.h"
+#include "tools/terminal/progress.h"
 #include "tools/validation/predict_step.h"
 
 namespace orrery::tools {
@@ -186,9 +188,17 @@ std::string SourcesOf(std::span<const FittedRow> rows) {
 std::vector<PredictedStep> PredictSteps(std::span<const MeasuredStep> steps,
                                         absl::string_view cost_model, const FittedFigures& figures,
                                         int32_t threads) {
-  std::vector<PredictedStep> predicted(steps.size());
-  ForEachOnThreads(steps.size(), static_cast<size_t>(threads),
-                   [&](size_t i) { predicted[i] = Predict(steps[i], cost_model, &figures); });
+  std::vector<std::optional<PredictedStep>> found(steps.size());
+  Progress progress("rows", steps.size());
+  ForEachOnThreads(steps.size(), static_cast<size_t>(threads), [&](size_t i) {
+    if (CaughtSignal() != 0) return;
+    found[i] = Predict(steps[i], cost_model, &figures);
+    progress.Done();
+  });
+  std::vector<PredictedStep> predicted;
+  for (std::optional<PredictedStep>& step : found) {
+    if (step.has_value()) predicted.push_back(std::move(*step));
+  }
   return predicted;
 }
 

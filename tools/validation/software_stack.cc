@@ -100,6 +100,17 @@ absl::Status SetStack(absl::string_view stack, const StackUse& use,
   return absl::OkStatus();
 }
 
+Listing StackListing() {
+  return {
+      .flag = "list-stacks", .about = "names all software stacks", .of = {"stack"}, .things = [] {
+        std::vector<NamedThing> things;
+        for (const SoftwareStack* stack : software_stack_cc::kStacks) {
+          things.push_back({std::string(stack->name), std::string(stack->summary)});
+        }
+        return things;
+      }};
+}
+
 std::string StackNames() {
   return absl::StrJoin(
       software_stack_cc::kStacks, ", ",
@@ -107,8 +118,8 @@ std::string StackNames() {
 }
 
 std::string StackHelp() {
-  return absl::StrCat("software, by what it holds beside the step, fuses and overlaps: ",
-                      StackNames(), ", or a file that ends in .json [ideal]");
+  return "software, by what it holds beside the step, fuses and overlaps: one of --list-stacks, or "
+         "a file that ends in .json [ideal]";
 }
 
 }  // namespace orrery::tools

@@ -13,6 +13,7 @@
 #include "ir/type.h"
 #include "lowering/blocks/stack_memory.h"
 #include "lowering/lower.h"
+#include "tools/listings.h"
 
 namespace orrery::tools {
 
@@ -33,6 +34,7 @@ inline constexpr int64_t kAllGradients = 1'000'000'000'000;
 /// So many fields: a figure each, with a line in tools/validation/stack_file.cc.
 struct SoftwareStack {
   absl::string_view name;
+  absl::string_view summary = "";              // one sentence
   lowering::StackMemory fp16 = {}, bf16 = {};  // by the type of parameters
   double split_loss = 0;            // instead of `loss` where logits are split over ranks
   bool compiles = false;            // element-wise kernels into one: StackKernels::fuses_pointwise
@@ -93,6 +95,9 @@ void CaptureGraphs(lowering::LoweringOptions& options);
 /// What the stack of that name holds beside a step. In the file of each stands where its figures
 /// come from; docs/validation_memory.md has the table. An error lists the names.
 absl::StatusOr<lowering::StackMemory> StackMemoryOf(absl::string_view stack, const StackUse& use);
+
+/// --list-stacks, for programs that have --stack.
+Listing StackListing();
 
 /// "ideal, megatron, …", for errors; and what --stack is, for help.
 std::string StackNames();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "support/file.h"
+#include "support/names/near_names.h"
 #include "support/status.h"
 
 namespace orrery::tools {
@@ -181,9 +182,12 @@ absl::StatusOr<SoftwareStack> OfName(absl::string_view name) {
   for (const SoftwareStack* known : AllSoftwareStacks()) {
     if (known->name == name) return *known;
   }
-  return absl::InvalidArgumentError(absl::StrCat("there is no stack '", name.substr(0, 60),
-                                                 "'; wanted one of ", StackNames(),
-                                                 ", or a file that ends in .json"));
+  std::vector<absl::string_view> names;
+  for (const SoftwareStack* known : AllSoftwareStacks()) names.push_back(known->name);
+  const std::string all =
+      absl::StrCat("wanted one of ", StackNames(), ", or a file that ends in .json");
+  return absl::InvalidArgumentError(absl::StrCat("there is no stack '", name.substr(0, 60), "'; ",
+                                                 WantedNames(name, names, "list-stacks", all)));
 }
 
 template <typename Struct, typename Figures>

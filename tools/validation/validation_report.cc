@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "support/csv.h"
 #include "support/status.h"
+#include "tools/terminal/interrupt.h"
 #include "tools/validation/fit.h"
 #include "tools/validation/predict_step.h"
 #include "tools/validation/step_pairs.h"
@@ -152,8 +153,10 @@ absl::StatusOr<ValidationReport> PredictAll(std::span<const std::string> paths,
   ValidationReport report;
   for (const std::string& path : paths) {
     ORRERY_ASSIGN_OR_RETURN(const std::vector<MeasuredStep> steps, ReadMeasuredSteps(path));
-    std::ranges::move(PredictSteps(steps, cost_model, figures, threads),
-                      std::back_inserter(report.steps));
+    std::vector<PredictedStep> predicted = PredictSteps(steps, cost_model, figures, threads);
+    report.missing += steps.size() - predicted.size();
+    std::ranges::move(predicted, std::back_inserter(report.steps));
+    if (CaughtSignal() != 0) break;
     ORRERY_ASSIGN_OR_RETURN(std::vector<PredictedTable> tables, PredictAllTables(path));
     std::ranges::move(tables, std::back_inserter(report.tables));
   }

@@ -20,6 +20,7 @@ namespace orrery::tools {
 struct ValidationReport {
   std::vector<PredictedStep> steps;
   std::vector<PredictedTable> tables = {};
+  size_t missing = 0;  // steps that were not predicted, since a signal came
 };
 
 /// Reads files of published rows and tables, and all files of folders, and predicts them; steps

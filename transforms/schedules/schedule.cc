@@ -3,7 +3,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "support/names/near_names.h"
 #include "support/status.h"
 #include "transforms/schedules/registry.h"
 
@@ -29,12 +29,10 @@ absl::StatusOr<const PipelineSchedule*> FindSchedule(absl::string_view name) {
   for (const PipelineSchedule* schedule : schedule_cc::kSchedules) {
     if (schedule->name == name) return schedule;
   }
-  const auto append_name = [](std::string* out, const PipelineSchedule* schedule) {
-    absl::StrAppend(out, schedule->name);
-  };
-  return absl::InvalidArgumentError(
-      absl::StrCat("schedule '", name, "' is unknown; wanted one of ",
-                   absl::StrJoin(schedule_cc::kSchedules, ", ", append_name)));
+  std::vector<absl::string_view> names;
+  for (const PipelineSchedule* schedule : schedule_cc::kSchedules) names.push_back(schedule->name);
+  return absl::InvalidArgumentError(absl::StrCat("schedule '", name, "' is unknown; ",
+                                                 WantedNames(name, names, "list-schedules")));
 }
 
 bool PipelineSchedule::MayBeOneStage(int32_t ranks) const {

@@ -27,10 +27,12 @@ TEST(FindSchedule, KnowsEveryNameOfTheList) {
 }
 
 TEST(FindSchedule, ErrorListsTheNames) {
-  const absl::Status status = FindSchedule("1F1B").status();
+  EXPECT_EQ(FindSchedule("1F1B").status().message(),
+            "schedule '1F1B' is unknown; did you mean 1f1b? `list-schedules` names all");
+  const absl::Status status = FindSchedule("unheard-of").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              testing::StartsWith("schedule '1F1B' is unknown; wanted one of gpipe, 1f1b, "));
+              testing::StartsWith("schedule 'unheard-of' is unknown; wanted one of gpipe, 1f1b, "));
 }
 
 TEST(FindSchedule, AsynchronousOnesSayHowOftenTheyUpdate) {

@@ -24,6 +24,7 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kDeepspeedStack = {
     .name = "deepspeed",
+    .summary = "Megatron-DeepSpeed with ZeRO-1, as BLOOM ran it: the host waits for each kernel.",
     .fp16 = {.loss = 8, .update = 6, .sent = 2},
     .bf16 = {.gradient = 4, .loss = 8, .sent = 2},
     .split_loss = 8,

@@ -22,6 +22,7 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kFsdpStack = {
     .name = "fsdp",
+    .summary = "LLM Foundry of 2023 on PyTorch's FSDP: parameters in fp32, attention in Triton.",
     .fp16 = {.loss = 12},
     .bf16 = {.loss = 12},
     .split_loss = 20,

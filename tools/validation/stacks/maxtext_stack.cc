@@ -12,6 +12,7 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kMaxtextStack = {
     .name = "maxtext",
+    .summary = "MaxText: XLA compiles the step into one program.",
     .fp16 = {.loss = 4},
     .bf16 = {.loss = 4},
     .split_loss = 4,

@@ -8,6 +8,8 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kMegatron2021Stack = {
     .name = "megatron-2021",
+    .summary =
+        "Megatron-LM as of Narayanan et al. (SC 2021): kernels wait for tensor-parallel ranks.",
     .fp16 = kMegatronMemory.fp16,
     .bf16 = kMegatronMemory.bf16,
     .split_loss = kMegatronMemory.split_loss,

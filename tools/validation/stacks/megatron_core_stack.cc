@@ -26,6 +26,7 @@ constexpr cost_models::ExtraTraffic Traffic(cost_models::ExtraTraffic of) {
 
 extern constinit const SoftwareStack kMegatronCoreStack = {
     .name = "megatron-core",
+    .summary = "Megatron's core of 2025 by its own scripts: no overlap that is not asked for.",
     .fp16 = {.loss = 4, .update = kMegatronMemory.fp16.update},
     .bf16 = {.gradient = kMegatronMemory.bf16.gradient, .loss = 4},
     .split_loss = 4,

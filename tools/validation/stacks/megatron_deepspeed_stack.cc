@@ -10,6 +10,7 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kMegatronDeepspeedStack = {
     .name = "megatron-deepspeed",
+    .summary = "Megatron-DeepSpeed as vTrain ran it: the host takes long to launch.",
     .fp16 = kMegatronMemory.fp16,
     .bf16 = kMegatronMemory.bf16,
     .split_loss = kMegatronMemory.split_loss,

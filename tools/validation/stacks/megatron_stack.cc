@@ -4,6 +4,7 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kMegatronStack = {
     .name = "megatron",
+    .summary = "Megatron-LM of 2022 and 2023.",
     .fp16 = kMegatronMemory.fp16,
     .bf16 = kMegatronMemory.bf16,
     .split_loss = kMegatronMemory.split_loss,

@@ -25,6 +25,7 @@ constexpr cost_models::ExtraTraffic kNemoTraffic = {
 
 extern constinit const SoftwareStack kNemoStack = {
     .name = "nemo",
+    .summary = "NeMo and Megatron Bridge: Megatron's core with all overlap.",
     .fp16 = kMegatronMemory.fp16,
     .bf16 = kMegatronMemory.bf16,
     .split_loss = kMegatronMemory.split_loss,

@@ -9,6 +9,7 @@ namespace orrery::tools {
 
 extern constinit const SoftwareStack kTorchCompileStack = {
     .name = "torch-compile",
+    .summary = "PyTorch with torch.compile: Inductor's kernels of element-wise ops.",
     .compiles = true,
     .attention = cost_models::AttentionClass::kFlash2,
     .fp16_traffic = {.activation = 4},

@@ -7,6 +7,7 @@
 namespace orrery::tools {
 extern constinit const SoftwareStack kTorchtitanAsyncStack = {
     .name = "torchtitan-async",
+    .summary = "torchtitan, compiled, with asynchronous tensor parallelism.",
     .fp16 = {.loss = 12},
     .bf16 = {.loss = 12},
     .split_loss = 20,

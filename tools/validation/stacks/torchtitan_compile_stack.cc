@@ -7,6 +7,7 @@
 namespace orrery::tools {
 extern constinit const SoftwareStack kTorchtitanCompileStack = {
     .name = "torchtitan-compile",
+    .summary = "torchtitan with compiled layers.",
     .fp16 = {.loss = 12},
     .bf16 = {.loss = 12},
     .split_loss = 20,

@@ -32,6 +32,7 @@ constexpr cost_models::ExtraTraffic kTraffic = {.reduction = 2,
 
 extern constinit const SoftwareStack kTorchtitanStack = {
     .name = "torchtitan",
+    .summary = "torchtitan, eager: FSDP2, fp32 sums of gradients.",
     .fp16 = {.loss = 12},
     .bf16 = {.loss = 12},
     .split_loss = 20,

@@ -1,6 +1,8 @@
-#include "tools/interrupt.h"
+#include "tools/terminal/interrupt.h"
 
 #include <csignal>
+
+#include "absl/strings/str_cat.h"
 
 namespace orrery::tools {
 namespace interrupt_cc {
@@ -42,5 +44,11 @@ StopOnSignals::~StopOnSignals() { interrupt_cc::Restore(); }
 const std::atomic<bool>& StopOnSignals::stop() const { return interrupt_cc::stop; }
 
 int CaughtSignal() { return interrupt_cc::caught; }
+
+absl::Status StoppedBefore(absl::string_view things) {
+  if (CaughtSignal() == 0) return absl::OkStatus();
+  return absl::CancelledError(
+      absl::StrCat("stopped before the end: the ", things, " that were done are above"));
+}
 
 }  // namespace orrery::tools

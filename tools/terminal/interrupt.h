@@ -1,7 +1,10 @@
-#ifndef ORRERY_TOOLS_INTERRUPT_H_
-#define ORRERY_TOOLS_INTERRUPT_H_
+#ifndef ORRERY_TOOLS_TERMINAL_INTERRUPT_H_
+#define ORRERY_TOOLS_TERMINAL_INTERRUPT_H_
 
 #include <atomic>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 // SIGINT and SIGTERM as a wish to end soon, with what there is.
 
@@ -23,6 +26,10 @@ class StopOnSignals {
 /// The signal that has come last; 0: none.
 int CaughtSignal();
 
+/// Where one has come, CancelledError: "stopped before the end: the records that were done are
+/// above". Else OK.
+absl::Status StoppedBefore(absl::string_view things);
+
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_INTERRUPT_H_
+#endif  // ORRERY_TOOLS_TERMINAL_INTERRUPT_H_
