@@ -35,7 +35,7 @@ TEST(CostModel, AnUnknownNameIsToldTheNamesThatThereAre) {
   EXPECT_EQ(model.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(model.status().message(),
             "cost model 'rofline' is unknown; wanted one of roofline, distir, kernels, "
-            "kernels:FILE or measured:FILE");
+            "kernels:FILE or measured:FILE; did you mean roofline?");
 }
 
 TEST(CostModel, OnlyDistIrCopiesEverything) {

@@ -68,7 +68,9 @@ TEST(LoadModel, BuiltinErrors) {
 }
 
 TEST(LoadModel, NoModel) {
-  for (const std::string name : {"", "gpt9", "model.pb", "MLP:layers=1", "onnx"}) {
+  EXPECT_EQ(Load({.model = "MLP:layers=1"}),
+            "MLP:layers=1: is no model; did you mean mlp? `list-models` names all");
+  for (const std::string name : {"", "yolo9", "model.pb", "onnx"}) {
     EXPECT_EQ(Load({.model = name}),
               absl::StrCat(name, ": is no model; wanted FILE.onnx, FILE.orr or a built-in one: ",
                            BuiltinModels()));

@@ -293,20 +293,19 @@ TEST(ResultsTable, RanksAndCounts) {
   memory.infeasible = {.reason = InfeasibleReason::kMemory, .detail = "needs more"};
   const std::vector<Result> results = {Fake(2, 2'000'000'000), divisibility, memory, divisibility,
                                        Fake(4, 1'000'000'000)};
-  EXPECT_EQ(
-      ResultsTable(setting, results, 1),
-      "mlp:layers=4,dim=64, batch 48, on uniform:8@200Gbps: 5 candidates, 2 feasible\n"
-      "\n"
-      "   dp    hp    pp  micro  schedule           step      samples/s  compute  exposed   "
-      "bubble     memory\n"
-      "    4     1     1      1  1f1b            1.00 ms           0.00   100.0%     0.0%     "
-      "0.0%        0 B\n"
-      "\n"
-      "3 of 5 candidates are infeasible:\n"
-      "     2  divisibility, for example --dp 7 --hp 1 --pp 1 --micro-batches 1 --schedule "
-      "1f1b: no\n"
-      "     1  memory, for example --dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b: "
-      "needs more\n");
+  EXPECT_EQ(ResultsTable(setting, results, 1),
+            "mlp:layers=4,dim=64, batch 48, on uniform:8@200Gbps: 5 candidates, 2 feasible\n"
+            "\n"
+            "   dp    hp    pp  micro  schedule           step  samples/s  compute  exposed   "
+            "bubble     memory\n"
+            "    4     1     1      1  1f1b            1.00 ms          0   100.0%     0.0%     "
+            "0.0%        0 B\n"
+            "\n"
+            "3 of 5 candidates are infeasible:\n"
+            "     2  divisibility, for example --dp 7 --hp 1 --pp 1 --micro-batches 1 --schedule "
+            "1f1b: no\n"
+            "     1  memory, for example --dp 1 --hp 1 --pp 1 --micro-batches 1 --schedule 1f1b: "
+            "needs more\n");
 }
 
 }  // namespace

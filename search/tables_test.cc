@@ -45,10 +45,9 @@ TEST(ResultsTable, SaysWhereTheTimeGoes) {
   result.bubble_fraction = 0.3;
   result.figures.throughput_samples_per_s = 12.345;
   result.peak_memory = Bytes(3 << 20);
-  EXPECT_THAT(
-      Rows({result}),
-      ElementsAre("    1     1     1      1  1f1b            4.00 ms          12.35    45.0% "
-                  "   25.0%    30.0%   3.00 MiB"));
+  EXPECT_THAT(Rows({result}),
+              ElementsAre("    1     1     1      1  1f1b            4.00 ms      12.35    45.0% "
+                          "   25.0%    30.0%   3.00 MiB"));
 }
 
 // Both may count a moment: no less than nothing is computed. A step of no time exposes nothing.
@@ -60,6 +59,24 @@ TEST(ResultsTable, SharesAreOfTheStepAndNotNegative) {
   Result none = Fake(0);
   none.exposed_communication_s = 1;
   EXPECT_THAT(Rows({none}), ElementsAre(HasSubstr("   100.0%     0.0%     0.0% ")));
+}
+
+// What says least is left out first, until it fits; step and memory stay.
+TEST(ResultsTable, LeavesColumnsOutWhereThereIsLittleRoom) {
+  Result result = Fake(1);
+  result.plan.zero = 3;
+  const auto head = [&](size_t columns) {
+    const std::vector<std::string> lines =
+        absl::StrSplit(ResultsTable(MlpSetting(), {result}, 10, columns), '\n');
+    EXPECT_TRUE(lines[3].size() <= columns || columns < 70) << lines[3];
+    return lines[2].substr(36);
+  };
+  EXPECT_EQ(head(1000), "         step  samples/s  compute  exposed   bubble     memory");
+  EXPECT_EQ(head(98), "         step  samples/s  exposed   bubble     memory");
+  EXPECT_EQ(head(90), "         step  samples/s  exposed     memory");
+  EXPECT_EQ(head(80), "         step  samples/s     memory");
+  EXPECT_EQ(head(70), "         step     memory");
+  EXPECT_EQ(head(20), "         step     memory");
 }
 
 TEST(ResultsTable, HasSoManyRowsAtMost) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <csignal>
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
+#include "tools/terminal/interrupt.h"
 
 namespace orrery::tools {
 namespace collective_cases_test_cc {
@@ -209,6 +211,16 @@ TEST(CollectiveCases, StandEachOnItsOwn) {
       "3,,1955125,,\n");
   EXPECT_EQ(PlayText(absl::StrCat("[", Record({{"1000000", "1e-320"}}), "]")),
             "index,expected_ns,found_ns,ratio,note\n0,9.99989e-321,1955125,,\n");
+}
+
+TEST(CollectiveCases, EndWhereASignalCame) {
+  {
+    const StopOnSignals signals;
+    std::raise(SIGINT);
+    EXPECT_EQ(PlayText("[{}]"), "index,expected_ns,found_ns,ratio,note\n");
+  }
+  const StopOnSignals none;
+  EXPECT_NE(PlayText("[{}]"), "index,expected_ns,found_ns,ratio,note\n");
 }
 
 TEST(CollectiveCases, AreAList) {

@@ -101,8 +101,10 @@ TEST(ParsePasses, FillsInWhatIsLeftOut) {
 }
 
 TEST(ParsePasses, SaysWhatIsWrong) {
-  const std::string list = Read("attach-los");
-  EXPECT_EQ(list.find("there is no pass 'attach-los'; wanted one of dead-code, "), 0);
+  EXPECT_EQ(Read("attach-los"),
+            "there is no pass 'attach-los'; did you mean attach-loss? `list-passes` names all");
+  const std::string list = Read("unroll");
+  EXPECT_EQ(list.find("there is no pass 'unroll'; wanted one of dead-code, "), 0);
   EXPECT_EQ(list.substr(list.size() - 35), ", microbatch, slice-sequence, shard");
   EXPECT_EQ(Read("shard{tp=2}"), "pass 'shard' has no option 'tp'; it has {dp=1,hp=1}");
   EXPECT_EQ(Read("shard{dp=2"), "pass 'shard{dp=2' has no closing '}'");

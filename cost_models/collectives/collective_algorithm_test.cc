@@ -337,7 +337,9 @@ TEST(PipelineChunks, AreTheSquareRootOfWhatFillsOverLatency) {
 
 TEST(FindCollectiveAlgorithm, ListsWhatThereIs) {
   EXPECT_EQ(FindCollectiveAlgorithm("rings").status().message(),
-            "algorithm 'rings' is unknown; wanted one of ring, bidirectional-ring, "
+            "algorithm 'rings' is unknown; did you mean ring? `list-algorithms` names all");
+  EXPECT_EQ(FindCollectiveAlgorithm("bucket").status().message(),
+            "algorithm 'bucket' is unknown; wanted one of ring, bidirectional-ring, "
             "multidimensional-ring, tree, minimum-spanning-tree, halving-doubling, direct, "
             "hierarchical, in-network, shortest-path-tree, packed-trees");
 }
@@ -347,7 +349,7 @@ TEST(FindCollectiveKind, ListsWhatThereIs) {
   EXPECT_EQ(FindCollectiveKind("allreduce").status().message(),
             "collective 'allreduce' is unknown; wanted one of all-reduce, all-gather, "
             "reduce-scatter, all-to-all, broadcast, reduce, scatter, gather, send-receive, "
-            "barrier");
+            "barrier; did you mean all-reduce?");
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ TEST(CollectiveKind, AnUnknownNameSaysWhatIsWanted) {
   EXPECT_EQ(status.message(),
             "collective 'allreduce' is unknown; wanted one of all-reduce, all-gather, "
             "reduce-scatter, all-to-all, broadcast, reduce, scatter, gather, send-receive, "
-            "barrier");
+            "barrier; did you mean all-reduce?");
 }
 
 // Neither a part of a name nor one with other letters or blanks is taken for it.

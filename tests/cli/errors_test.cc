@@ -51,9 +51,10 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: nowhere.onnx: no such file"},
         {1, "simulate --model nowhere.orr --batch-size 64 --cluster uniform:4@200Gbps",
          "simulate: nowhere.orr: no such file"},
-        {1, "simulate --model gpt9 --batch-size 64 --cluster uniform:4@200Gbps",
-         absl::StrCat("simulate: gpt9: is no model; wanted FILE.onnx, FILE.orr or a built-in one: ",
-                      importer::BuiltinModels())},
+        {1, "simulate --model yolo9 --batch-size 64 --cluster uniform:4@200Gbps",
+         absl::StrCat(
+             "simulate: yolo9: is no model; wanted FILE.onnx, FILE.orr or a built-in one: ",
+             importer::BuiltinModels())},
         {1, "simulate --model mlp:layers=0 --batch-size 64 --cluster uniform:4@200Gbps",
          "simulate: mlp:layers=0: layers is '0'; wanted a whole number from 1 to 1000000"},
         {1, "simulate --model unknown_op.orr --batch-size 4 --cluster uniform:4@200Gbps",
@@ -243,11 +244,12 @@ void ExpectOneLine(const std::string& command, const std::string& part) {
 
 // It lists the names that there are, of which more come.
 TEST(Schedules, ThatAreUnknown) {
-  const Finished finished = Execute("simulate " + kMlp + " --schedule zb-h9");
+  const Finished finished = Execute("simulate " + kMlp + " --schedule unheard-of");
   EXPECT_EQ(finished.code, 1);
-  EXPECT_THAT(finished.err, testing::MatchesRegex(
-                                "simulate: --schedule: schedule 'zb-h9' is unknown; wanted one of "
-                                "gpipe, 1f1b, [a-z0-9, -]*distir\n"));
+  EXPECT_THAT(
+      finished.err,
+      testing::MatchesRegex("simulate: --schedule: schedule 'unheard-of' is unknown; wanted one of "
+                            "gpipe, 1f1b, [a-z0-9, -]*distir\n"));
 }
 
 TEST(Outputs, ThatCannotBeWritten) {

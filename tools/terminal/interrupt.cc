@@ -33,6 +33,7 @@ void Catch(int signal) {
 
 StopOnSignals::StopOnSignals() {
   interrupt_cc::stop = false;
+  interrupt_cc::caught = 0;
   interrupt_cc::before_interrupt = std::signal(SIGINT, interrupt_cc::Catch);
   interrupt_cc::before_terminate = std::signal(SIGTERM, interrupt_cc::Catch);
   // Of a job in the background, which a shell has told to ignore it.

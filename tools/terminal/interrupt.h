@@ -23,7 +23,7 @@ class StopOnSignals {
   const std::atomic<bool>& stop() const;
 };
 
-/// The signal that has come last; 0: none.
+/// The signal that has come since there was the last StopOnSignals; 0: none.
 int CaughtSignal();
 
 /// Where one has come, CancelledError: "stopped before the end: the records that were done are

@@ -18,6 +18,18 @@ TEST(StopOnSignals, CatchesTheFirst) {
   }
 }
 
+TEST(StopOnSignals, SaysWhatIsDone) {
+  {
+    const StopOnSignals signals;
+    EXPECT_TRUE(StoppedBefore("rows").ok());
+    std::raise(SIGINT);
+    EXPECT_EQ(StoppedBefore("rows"),
+              absl::CancelledError("stopped before the end: the rows that were done are above"));
+  }
+  const StopOnSignals signals;
+  EXPECT_EQ(CaughtSignal(), 0);
+}
+
 TEST(StopOnSignals, TheSecondEndsTheProcess) {
   const auto twice = [] {
     const StopOnSignals signals;

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "absl/strings/str_cat.h"
+#include "tools/terminal/interrupt.h"
 
 namespace orrery::tools {
 namespace validation_views_test_cc {
@@ -35,6 +38,19 @@ TEST(ValidationViews, HaveEachRow) {
   ASSERT_EQ(sets.rows.size(), figures.size());
   EXPECT_EQ(std::get<double>(sets.rows[0][4]), figures[0].errors.mean);
   EXPECT_EQ(std::get<TableView>(sections[1].views[0]).rows.size(), report.steps.size());
+}
+
+// What was not begun is missing, and nothing is made of it.
+TEST(PredictAll, EndsWhereASignalCame) {
+  {
+    const StopOnSignals signals;
+    std::raise(SIGINT);
+    const ValidationReport report = SomeReport();
+    EXPECT_TRUE(report.steps.empty());
+    EXPECT_GT(report.missing, 0u);
+  }
+  const StopOnSignals none;
+  EXPECT_EQ(SomeReport().missing, 0u);
 }
 
 }  // namespace
