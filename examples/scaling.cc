@@ -96,7 +96,7 @@ absl::Status Scale(const Flags& flags) {
        layers *= 2) {
     ORRERY_ASSIGN_OR_RETURN(const Measured row, Measure(layers));
     rows.push_back(row);
-    const std::string line = absl::StrFormat("%d,%d,%.4f,%.4f,%d,%d\n", row.layers, row.ops,
+    const std::string line = absl::StrFormat("%d,%d,%.6f,%.6f,%d,%d\n", row.layers, row.ops,
                                              row.simulate_ms, row.total_ms, kDim, kBatch);
     std::cout << line << std::flush;
     csv += line;

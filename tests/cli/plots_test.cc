@@ -30,7 +30,7 @@ TEST(Plots, OneRunDrawsSeveral) {
   const Finished done =
       Ask(kStep, "--plot step.svg --plot step.pdf --plot memory=out/m.svg --plot links=l.svg");
   ASSERT_EQ(done.code, 0) << done.err;
-  EXPECT_THAT(Left(), ElementsAre("l.svg", "out/m.svg", "step.pdf", "step.svg"));
+  EXPECT_THAT(Left(), ElementsAre("l.svg", "out", "out/m.svg", "step.pdf", "step.svg"));
   EXPECT_THAT(Contents("step.svg"), HasSubstr("What each rank computes when"));
   EXPECT_THAT(Contents("step.pdf"), StartsWith("%PDF"));
   EXPECT_THAT(Contents("out/m.svg"), HasSubstr("memory, "));

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs scripts/study with programs that are built, `scaling` up to 64 layers, and looks at what it
-leaves: rows and columns of its data, and in each figure the lines and how many points they have, by
-the marks that gnuplot draws. Figures are not looked at where there is no gnuplot.
+leaves: rows and columns of its data, and in each figure the marks of every line, which stand as high
+as the data say. Figures are not looked at where there is no gnuplot.
 """
 import argparse
 import collections
 import csv
+import math
 import os
 import pathlib
 import re
@@ -19,7 +20,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 BATCHES = ("512", "1024", "2048", "4096")
 DIMS = ("1024", "2048", "4096", "8192")
-MICROBATCHES = ("2", "4", "8", "16", "32")
 BIN = pathlib.Path("build/bin")
 
 
@@ -39,29 +39,48 @@ def rows(path):
 
 
 def points(path):
-    """How many marks each line of a figure has, in all of its panels; without the one in the key."""
-    counts = collections.Counter()
+    """Where the marks of each line are in a figure, in all of its panels, from the top down; without
+    the one of the key, which is the last to the right. Lines are told by their marks and colours."""
+    names, marks = {}, collections.defaultdict(list)
     for group in xml.etree.ElementTree.parse(path).iter(f"{SVG}g"):
-        title = group.find(f"{SVG}title")
-        if title is None or not group.get("id", "").startswith("gnuplot_plot_"):
+        if not group.get("id", "").startswith("gnuplot_plot_"):
             continue
-        marks = [use for use in group.iter(f"{SVG}use")
-                 if re.match("#gpPt", use.get("{http://www.w3.org/1999/xlink}href", ""))]
-        counts[title.text] += len(marks)
-    return counts
+        look, places = None, []
+        for use in group.iter(f"{SVG}use"):
+            look = (use.get("{http://www.w3.org/1999/xlink}href"), use.get("color"))
+            place = re.match(r"translate\(([\d.]+),([\d.]+)\)", use.get("transform"))
+            places.append((float(place[1]), float(place[2])))
+        name = " ".join(text.text for text in group.iter(f"{SVG}text"))
+        if name:
+            names[look] = name
+            places.remove(max(places))
+        marks[look] += [y for _, y in places]
+    return {names[look]: sorted(heights) for look, heights in marks.items()}
+
+
+def stray(pairs):
+    """How far marks are from where an axis, linear or logarithmic, has their values; in pixels."""
+    def of(scale):
+        (least, low), (most, high) = min(pairs), max(pairs)
+        slope = (high - low) / (scale(most) - scale(least))
+        return max(abs(low + slope * (scale(value) - scale(least)) - y) for value, y in pairs)
+    return min(of(float), of(math.log))
 
 
 class Study(unittest.TestCase):
     """What the studies leave."""
 
     def look(self, folder, name, expected):
-        """The figure has these lines of so many points, and stands as PDF, too."""
+        """The figure has these lines, each with these values, and stands as PDF, too."""
         if shutil.which("gnuplot") is None:
             return
         drawn = points(folder / f"{name}.svg")
         self.assertEqual(set(drawn), set(expected), name)
-        for line, count in expected.items():
-            self.assertEqual(drawn[line], count, f"{name}: {line}")
+        pairs = []
+        for line, values in expected.items():
+            self.assertEqual(len(drawn[line]), len(values), f"{name}: {line}")
+            pairs += zip(sorted(values, reverse=True), drawn[line])
+        self.assertLess(stray(pairs), 0.6, name)
         self.assertTrue((folder / f"{name}.pdf").read_bytes().startswith(b"%PDF"))
 
     def test_grid(self):
@@ -72,11 +91,13 @@ class Study(unittest.TestCase):
             self.assertEqual((row["model"], row["layers"], row["dim"]),
                              ("mlp:layers=64,dim=8192", "64", "8192"))
             self.assertGreater(float(row["throughput_samples_per_s"]), 0)
-        by_line = collections.Counter(row["num_microbatches"] for row in table)
-        self.assertEqual(set(by_line), {"1", *MICROBATCHES})
-        names = {k: f"{k} microbatch{'' if k == '1' else 'es'}" for k in by_line}
-        # Lines that are in the key have a mark there.
-        self.look(folder, "study_grid", {names[k]: by_line[k] + 1 for k in by_line})
+        lines = collections.defaultdict(list)
+        for row in table:
+            plural = "" if row["num_microbatches"] == "1" else "es"
+            lines[f"{row['num_microbatches']} microbatch{plural}"].append(
+                float(row["throughput_samples_per_s"]))
+        self.assertEqual(len(lines), 6)
+        self.look(folder, "study_grid", lines)
 
     def test_isolated(self):
         shown, folder = study("isolated")
@@ -91,11 +112,14 @@ class Study(unittest.TestCase):
                 self.assertIn(f"{int(row[degree]):8d} {int(row['batch_size']):6d} "
                               f"{int(row['layers']):6d} {int(row['dim']):6d} "
                               f"{float(row['throughput_samples_per_s']):14.3f}\n", shown)
+            drawn = {}
             for value in values:
-                of_value = [int(row[degree]) for row in table if row[column] == value]
-                self.assertEqual(of_value, [2 ** i for i in range(1, count + 1)])
-            self.look(folder, f"study_{degree}",
-                      {f"{label} {value}": count + 1 for value in values})
+                of_value = [row for row in table if row[column] == value]
+                self.assertEqual([int(row[degree]) for row in of_value],
+                                 [2 ** i for i in range(1, count + 1)])
+                drawn[f"{label} {value}"] = [
+                    float(row["throughput_samples_per_s"]) for row in of_value]
+            self.look(folder, f"study_{degree}", drawn)
 
     def test_scaling(self):
         shown, folder = study("scaling", ORRERY_STUDY_LAYERS="64")
@@ -107,7 +131,8 @@ class Study(unittest.TestCase):
             self.assertGreater(float(row["total_ms"]), 0)
         self.assertEqual(shown, (folder / "study_scaling.csv").read_text(encoding="utf-8"))
         self.look(folder, "study_scaling",
-                  {"simulate": 3, "build, lower, simulate, report": 3})
+                  {"simulate": [float(row["simulate_ms"]) for row in table],
+                   "build, lower, simulate, report": [float(row["total_ms"]) for row in table]})
 
     def test_names_what_there_is(self):
         for arguments in ([], ["grid", "more"], ["other"]):

@@ -15,11 +15,12 @@ namespace orrery::tools {
 namespace plot_views_cc {
 namespace {
 
-// Okabe and Ito's but for their yellow, which white paper swallows: people with colour-blindness
-// tell them apart. Marks and dashes tell lines apart in grey, too; as there are more marks than
-// colours, many lines have a pair of their own.
+// The first are Okabe and Ito's but for their yellow, which white paper swallows: people with
+// colour-blindness tell them apart. Marks and dashes tell lines apart in grey, too; as there are
+// fewer marks than colours, 36 lines have a pair of their own.
 constexpr const char* kColours[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
-                                    "#56b4e9", "#d55e00", "#888888", "#000000"};
+                                    "#56b4e9", "#d55e00", "#888888", "#000000",
+                                    "#6a3d9a", "#8b5a2b", "#a6d854", "#f4a6a6"};
 constexpr int kMarks[] = {7, 5, 9, 13, 11, 6, 4, 8, 12};
 constexpr int kDashes[] = {1, 2, 4, 3};
 constexpr int32_t kPanelsARow = 5;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "tools/reports/plot_axes.h"
 #include "tools/validation/validation_page.h"
 
 namespace orrery::tools {
@@ -33,15 +34,17 @@ constexpr const char* kColours[] = {"#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", 
 constexpr int kMarks[] = {7, 5, 9, 11, 13, 6, 4, 8, 10, 12};
 
 // The square of the plot in the picture, and the list of sets to its right.
-constexpr int kWidth = 1000, kHeight = 640, kSide = 540, kLeft = 75, kBottom = 55;
+constexpr int kSide = 540, kLeft = 95, kBottom = 75, kTop = 45, kSample = 85, kLetter = 7;
 
-std::string Frame() {
+std::string Frame(size_t longest_name, Plot& plot) {
+  plot.width = kLeft + kSide + kSample + kLetter * static_cast<int>(longest_name);
+  plot.height = kBottom + kSide + kTop;
+  const double width = plot.width, height = plot.height, top = (kBottom + kSide) / height;
   return absl::StrFormat(
       "set lmargin at screen %.4f\nset rmargin at screen %.4f\nset bmargin at screen %.4f\n"
       "set tmargin at screen %.4f\nset key at screen %.4f,%.4f left top Left reverse\n",
-      1.0 * kLeft / kWidth, 1.0 * (kLeft + kSide) / kWidth, 1.0 * kBottom / kHeight,
-      1.0 * (kBottom + kSide) / kHeight, 1.0 * (kLeft + kSide + 12) / kWidth,
-      1.0 * (kBottom + kSide) / kHeight);
+      kLeft / width, (kLeft + kSide) / width, kBottom / height, top, (kLeft + kSide + 12) / width,
+      top);
 }
 
 }  // namespace
@@ -51,15 +54,8 @@ std::span<const PlotView> ValidationPlotViews() { return validation_plot_cc::kVi
 
 Plot ValidationPlot(std::span<const PredictedStep> steps, size_t view) {
   const validation_plot_cc::Measured& of = validation_plot_cc::kMeasured[view];
-  Plot plot = {
-      .commands = absl::StrCat(validation_plot_cc::Frame(),
-                               "set logscale xy\nset format xy '%g'\nset tics nomirror out\n"
-                               "set grid lc rgb '#cccccc'\nset xlabel 'measured, ",
-                               of.unit, "'\nset ylabel 'predicted, ", of.unit, "'\nset title ",
-                               PlotText(of.title), "\n"),
-      .width = validation_plot_cc::kWidth,
-      .height = validation_plot_cc::kHeight};
-  double least = 1e300, most = 0;
+  Plot plot;
+  PlotExtent extent;
   std::vector<std::string> sources;  // in the order in which they come
   for (const PredictedStep& row : steps) {
     if (of.measured(row) <= 0 || of.predicted(row) <= 0) continue;
@@ -70,24 +66,32 @@ Plot ValidationPlot(std::span<const PredictedStep> steps, size_t view) {
       plot.tables.push_back({.name = absl::StrCat("set", i), .rows = {}});
     }
     plot.tables[i].rows.push_back({of.measured(row), of.predicted(row)});
-    least = std::min({least, of.measured(row), of.predicted(row)});
-    most = std::max({most, of.measured(row), of.predicted(row)});
+    extent.See(of.measured(row));
+    extent.See(of.predicted(row));
   }
+  size_t longest_name = 12;
   std::string sets;
   for (size_t i = 0; i < sources.size(); ++i) {
+    longest_name = std::max(longest_name, sources[i].size());
     absl::StrAppend(&sets, ", \\\n  $", plot.tables[i].name, " using 1:2 with points pt ",
                     validation_plot_cc::kMarks[i % std::size(validation_plot_cc::kMarks)],
                     " ps 0.6 lc rgb '",
                     validation_plot_cc::kColours[i % std::size(validation_plot_cc::kColours)],
                     "' title ", PlotText(sources[i]));
   }
-  if (sources.empty()) least = 0.1, most = 10;
-  absl::StrAppendFormat(
-      &plot.commands,
-      "plot [%g:%g] [%g:%g] x with lines lc rgb '#000000' title 'as measured', \\\n"
-      "  1.1 * x with lines dt 2 lc rgb '#888888' title '10 %% more', \\\n"
-      "  0.9 * x with lines dt 3 lc rgb '#888888' title '10 %% less'%s\n",
-      least / 1.3, most * 1.3, least / 1.3, most * 1.3, sets);
+  if (!extent.any) extent = {.least = 0.1, .most = 10, .any = true};
+  const Quantity measured{"measured", of.unit}, predicted{"predicted", of.unit};
+  plot.commands =
+      absl::StrCat(validation_plot_cc::Frame(longest_name, plot),
+                   "set format xy '%g'\nset tics nomirror out\nset grid lc rgb '#cccccc'\n",
+                   AxisCommands({.name = "x", .log = true}, measured, {}, extent),
+                   AxisCommands({.name = "y", .log = true}, predicted, {}, extent), "set xlabel ",
+                   PlotText(LabelOf(measured, {1, of.unit})), "\nset ylabel ",
+                   PlotText(LabelOf(predicted, {1, of.unit})), "\nset title ", PlotText(of.title),
+                   "\nplot x with lines lc rgb '#000000' title 'as measured', \\\n"
+                   "  1.1 * x with lines dt 2 lc rgb '#888888' title '10 % more', \\\n"
+                   "  0.9 * x with lines dt 3 lc rgb '#888888' title '10 % less'",
+                   sets, "\n");
   return plot;
 }
 
