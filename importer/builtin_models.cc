@@ -120,18 +120,30 @@ absl::Status ReadNamed(const Builtin& builtin, absl::string_view model, ir::Mode
 }
 
 // Defaults, then what is named.
-absl::StatusOr<ir::Function> Build(const Builtin& builtin, absl::string_view model,
-                                   ir::ModelValues values) {
+absl::Status ReadValues(const Builtin& builtin, absl::string_view model, ir::ModelValues& values) {
   const ir::ModelInfo& family = *builtin.family;
   for (const ir::ModelKey& key : family.keys) {
     if (!key.fallback.empty()) values.Set(key.name, key.fallback);
   }
-  ORRERY_RETURN_IF_ERROR(ReadNamed(builtin, model, values));
-  return family.build(values);
+  return ReadNamed(builtin, model, values);
+}
+
+absl::StatusOr<ir::Function> Build(const Builtin& builtin, absl::string_view model,
+                                   ir::ModelValues values) {
+  ORRERY_RETURN_IF_ERROR(ReadValues(builtin, model, values));
+  return builtin.family->build(values);
 }
 
 }  // namespace
 }  // namespace builtin_models_cc
+
+std::optional<BuiltinValues> FindBuiltinValues(absl::string_view model) {
+  const builtin_models_cc::Builtin builtin = builtin_models_cc::Find(model);
+  if (builtin.family == nullptr) return std::nullopt;
+  BuiltinValues found = {builtin.family->name, ir::ModelValues(1, ir::DType::kF32)};
+  if (!builtin_models_cc::ReadValues(builtin, model, found.values).ok()) return std::nullopt;
+  return found;
+}
 
 bool IsBuiltinModel(absl::string_view model) {
   return builtin_models_cc::Find(model).family != nullptr;

@@ -2,12 +2,14 @@
 #define ORRERY_IMPORTER_BUILTIN_MODELS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
+#include "ir/models/model.h"
 
 // Models of the library in ir/models/ by the names that the command line has for them: a family
 // with keys, "mlp:layers=64,dim=8192", or a preset, "gpt3-175b" or "gpt3-175b:seq=1024".
@@ -22,6 +24,15 @@ bool IsBuiltinModel(absl::string_view model);
 /// missing, no number or out of range, keys that do not go together.
 absl::StatusOr<ir::Function> BuildBuiltinModel(absl::string_view model, int64_t batch,
                                                ir::DType dtype);
+
+/// What a built-in model is made of.
+struct BuiltinValues {
+  absl::string_view family;  // "gpt"
+  ir::ModelValues values;    // of all keys that have one
+};
+/// That of the model, of which the batch is 1 and the type fp32; nothing where it is none, or is
+/// named wrongly.
+std::optional<BuiltinValues> FindBuiltinValues(absl::string_view model);
 
 /// A key of the family of a built-in model, and its value.
 struct BuiltinKey {

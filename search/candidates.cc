@@ -87,6 +87,28 @@ Duration Candidates::LeastTime(size_t i) const {
   return least;
 }
 
+GoalFigures Candidates::LeastFigures(size_t i) const {
+  if (facts_.empty()) return {};
+  const Known& first = Fact(i, FirstThatMayFit(i));
+  GoalFigures least = {first.bound.time, first.bound.memory, int64_t{first.ranks}};
+  for (size_t at = Begin(i); at < End(i); ++at) {
+    const Known& fact = facts_[at];
+    if (fact.too_large) continue;
+    least.time = std::min(least.time, fact.bound.time);
+    least.memory = std::min(least.memory, fact.bound.memory);
+    least.ranks = std::min(least.ranks, int64_t{fact.ranks});
+  }
+  return least;
+}
+
+double Candidates::LikelySize(Goal goal, size_t i) const {
+  if (facts_.empty()) return 0;
+  const Known& fact = Fact(i, FirstThatMayFit(i));
+  const auto seconds = static_cast<double>(fact.likely_s);
+  if (goal == Goal::kMemory) return static_cast<double>(fact.bound.memory.count());
+  return goal == Goal::kPrice ? seconds * static_cast<double>(fact.ranks) : seconds;
+}
+
 Bytes Candidates::LeastMemoryOf(size_t i) const {
   return facts_.empty() ? Bytes(0) : Fact(i, 0).bound.memory;
 }
@@ -99,7 +121,8 @@ std::vector<uint32_t> Candidates::Promising() const {
   return order;
 }
 
-std::vector<uint32_t> Candidates::Plainest(const std::function<int32_t(size_t)>& changes) const {
+std::vector<uint32_t> Candidates::Plainest(const std::function<int32_t(size_t)>& changes,
+                                           const std::function<double(size_t)>& likely) const {
   if (facts_.empty()) return Promising();
   // There are millions of them, and few sorts: each goes behind those of its sort.
   std::map<std::pair<bool, int32_t>, std::vector<uint32_t>> sorts;
@@ -109,7 +132,7 @@ std::vector<uint32_t> Candidates::Plainest(const std::function<int32_t(size_t)>&
   }
   std::vector<uint32_t> order;
   for (auto& [sort, of_sort] : sorts) {
-    std::ranges::stable_sort(of_sort, {}, [&](uint32_t i) { return LikelySeconds(i); });
+    std::ranges::stable_sort(of_sort, {}, likely);
     order.insert(order.end(), of_sort.begin(), of_sort.end());
     of_sort = {};
   }

@@ -8,6 +8,7 @@
 
 #include "search/bounds/bounds.h"
 #include "search/evaluate.h"
+#include "search/goals/goal.h"
 #include "search/pruning.h"
 #include "search/search_rows.h"
 #include "search/spaces/plan_list.h"
@@ -40,10 +41,11 @@ class Candidates {
   bool IsBeaten(size_t i, const Incumbents& incumbents) const;
   /// The time that a step takes at least, of those of its plans that may fit; 0: nobody knows.
   Duration LeastTime(size_t i) const;
-  /// What a step is likely to take, of the first of its plans that may fit; 0: nobody knows.
-  double LikelySeconds(size_t i) const {
-    return facts_.empty() ? 0 : static_cast<double>(Fact(i, FirstThatMayFit(i)).likely_s);
-  }
+  /// What its plans that may fit take at least, each figure by itself; what nobody knows is 0.
+  GoalFigures LeastFigures(size_t i) const;
+  /// What the first of its plans that may fit is likely to take of what the goal is about
+  /// (SizeOf); of memory, at least. 0: nobody knows.
+  double LikelySize(Goal goal, size_t i) const;
   /// What a rank needs at least; 0: nobody knows.
   Bytes LeastMemoryOf(size_t i) const;
   /// All of them, those first that may take least: what is found soon beats more of the others.
@@ -51,8 +53,9 @@ class Candidates {
   /// For who cannot play all, those that may fit: behind all others those that are likely not to,
   /// of which bounds alone do not say so (peaks are about twice the bound); before others those
   /// that have least changes, by `changes`, which may be null; of these first what is likely to
-  /// take least, where that was found.
-  std::vector<uint32_t> Plainest(const std::function<int32_t(size_t)>& changes) const;
+  /// take least by `likely`.
+  std::vector<uint32_t> Plainest(const std::function<int32_t(size_t)>& changes,
+                                 const std::function<double(size_t)>& likely) const;
 
   /// The result of a candidate that is not played.
   Result Row(size_t i, Unplayed why) const;

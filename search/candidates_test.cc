@@ -68,6 +68,12 @@ TEST_F(CandidatesOfMlp, AreMadeIntoRows) {
   EXPECT_FALSE(left.infeasible.has_value());
 }
 
+std::vector<uint32_t> PlainestOf(const Candidates& candidates,
+                                 const std::function<int32_t(size_t)>& changes) {
+  return candidates.Plainest(
+      changes, [&](size_t i) { return candidates.LikelySize(Goal::kTime, i); });
+}
+
 // Which of them are likely not to fit: those whose bound is more than half of what there is.
 TEST_F(CandidatesOfMlp, BeginWithThePlainestThatAreLikelyToFit) {
   const std::vector<ParallelPlan> plans = {
@@ -76,8 +82,8 @@ TEST_F(CandidatesOfMlp, BeginWithThePlainestThatAreLikelyToFit) {
   Candidates all(setting_of_, view, none_);
   all.FindBounds(1);
   const auto changes = [&](size_t i) { return plans[i].zero == 3 ? 1 : 0; };
-  EXPECT_EQ(all.Plainest(changes).back(), 2u);
-  EXPECT_EQ(all.Plainest({}).size(), plans.size());
+  EXPECT_EQ(PlainestOf(all, changes).back(), 2u);
+  EXPECT_EQ(PlainestOf(all, {}).size(), plans.size());
   ASSERT_GT(all.LeastMemoryOf(0).count(), 2 * all.LeastMemoryOf(2).count() + 2);
   Setting small = MlpSetting();
   const SettingOf setting_of = [&](const ParallelPlan&) -> const Setting& { return small; };
@@ -85,7 +91,7 @@ TEST_F(CandidatesOfMlp, BeginWithThePlainestThatAreLikelyToFit) {
     small.lowering.memory_limit = Bytes(limit);
     Candidates tight(setting_of, view, none_);
     tight.FindBounds(1);
-    return tight.Plainest(changes);
+    return PlainestOf(tight, changes);
   };
   const std::vector<uint32_t> tight = plainest(all.LeastMemoryOf(0).count());
   EXPECT_EQ(tight.size(), plans.size());
@@ -101,11 +107,13 @@ TEST_F(CandidatesOfMlp, BeginWithWhatIsLikelyToBeFast) {
   const PlansView view = plans;
   Candidates all(setting_of_, view, none_);
   all.FindBounds(1);
-  EXPECT_EQ(all.LikelySeconds(0), 0);  // nobody asked
+  EXPECT_EQ(all.LikelySize(Goal::kTime, 0), 0);  // nobody asked
   all.FindBounds(1, /*likely=*/true);
-  EXPECT_GT(all.LikelySeconds(0), all.LikelySeconds(1));
-  EXPECT_GT(all.LikelySeconds(1), all.LeastTime(1).seconds());
-  EXPECT_EQ(all.Plainest({}), (std::vector<uint32_t>{1, 0}));
+  EXPECT_GT(all.LikelySize(Goal::kTime, 0), all.LikelySize(Goal::kTime, 1));
+  EXPECT_GT(all.LikelySize(Goal::kTime, 1), all.LeastTime(1).seconds());
+  EXPECT_EQ(PlainestOf(all, {}), (std::vector<uint32_t>{1, 0}));
+  EXPECT_EQ(all.LikelySize(Goal::kPrice, 0), 8 * all.LikelySize(Goal::kTime, 0));
+  EXPECT_EQ(all.LikelySize(Goal::kMemory, 0), static_cast<double>(all.LeastMemoryOf(0).count()));
 }
 
 TEST_F(CandidatesOfMlp, HaveWhatRelievesThem) {
@@ -120,6 +128,11 @@ TEST_F(CandidatesOfMlp, HaveWhatRelievesThem) {
   EXPECT_EQ(candidates.PlansOf(1).size(), 1u);
   Bounds bounds(setting_);
   EXPECT_EQ(candidates.LeastTime(2), bounds.Of(plans_[2]).time);  // behind those of the first
+  const GoalFigures least = candidates.LeastFigures(0);
+  EXPECT_EQ(least.time, candidates.LeastTime(0));
+  EXPECT_EQ(least.memory, std::min(bounds.Of(candidates.PlansOf(0)[0]).memory,
+                                   bounds.Of(candidates.PlansOf(0)[1]).memory));
+  EXPECT_EQ(least.ranks, plans_[0].ranks());
 }
 
 }  // namespace

@@ -116,6 +116,10 @@ absl::StatusOr<Duration> StepTimeOf(const Setting& setting, const ParallelPlan& 
   return player.StepTimeOf(step);
 }
 
+GoalFigures GoalFiguresOf(const Result& result) {
+  return {result.step_time, result.peak_memory, result.plan.ranks()};
+}
+
 double PriceOfSample(const Setting& setting, const Result& result) {
   constexpr double kSecondsAnHour = 3600;
   if (!result.ran) return 0;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "search/goals/goal.h"
 #include "search/plan_player.h"
 #include "search/runs/run.h"
 #include "search/settings/setting.h"
@@ -38,6 +39,9 @@ struct Result {
 
   bool feasible() const { return ran && fits; }
 };
+
+/// What goals are about, of a result that ran.
+GoalFigures GoalFiguresOf(const Result& result);
 
 /// Plays one plan, in as many ways as it takes to find the best (search/attempts.h). Infeasible (as
 /// a status, see support/status.h) when it cannot be parallelized; one that does not fit in memory

@@ -28,8 +28,8 @@ std::vector<const Result*> ParetoFront(const std::vector<Result>& results) {
 
 void Incumbents::Add(const Result& result) {
   if (!result.feasible()) return;
-  fastest_.insert(result.step_time);
-  if (fastest_.size() > top_) fastest_.erase(std::prev(fastest_.end()));
+  best_.insert(KeyOf(goal_, GoalFiguresOf(result)));
+  if (best_.size() > top_) best_.erase(std::prev(best_.end()));
   const Point point = {result.step_time, result.peak_memory, result.plan.ranks()};
   const auto covers = [](const Point& a, const Point& b) {
     return a.time <= b.time && a.memory <= b.memory && a.ranks <= b.ranks;
@@ -40,7 +40,11 @@ void Incumbents::Add(const Result& result) {
 }
 
 bool Incumbents::Beat(const PlanBound& bound, int64_t ranks) const {
-  if (fastest_.size() < top_ || !(*fastest_.rbegin() < bound.time)) return false;
+  // No key of the plan is less than that of its bounds, since keys grow with figures. So the last
+  // of the best, where it is less than that, is less than the plan's, and so are those before it:
+  // ties of keys are not beaten, and are told apart by what Ranked has behind them.
+  const GoalKey least = KeyOf(goal_, {bound.time, bound.memory, ranks});
+  if (best_.size() < top_ || !(*best_.rbegin() < least)) return false;
   return std::ranges::any_of(front_, [&](const Point& point) {
     return point.time < bound.time && point.memory <= bound.memory && point.ranks <= ranks;
   });

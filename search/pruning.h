@@ -11,6 +11,7 @@
 #include "search/bounds/bounds.h"
 #include "search/bounds/likely_time.h"
 #include "search/evaluate.h"
+#include "search/goals/goal.h"
 
 // What a search need not play, since its bounds say enough (docs/search.md).
 
@@ -24,14 +25,16 @@ std::vector<const Result*> ParetoFront(const std::vector<Result>& results);
 /// What is known of feasible results until now, as far as bounds ask for it.
 class Incumbents {
  public:
-  /// The `top` fastest count, at least one.
-  explicit Incumbents(int64_t top) : top_(top < 1 ? 1 : static_cast<size_t>(top)) {}
+  /// The `top` best by the goal count, at least one.
+  explicit Incumbents(int64_t top, Goal goal = Goal::kTime)
+      : top_(top < 1 ? 1 : static_cast<size_t>(top)), goal_(goal) {}
 
   /// Counts a result, where it is feasible.
   void Add(const Result& result);
-  /// Whether no plan of so many ranks and of these bounds can be among the fastest, or on the
-  /// Pareto front, whatever else is found: `top` results are faster than that, and one of these is
-  /// no larger on no more ranks. What beats a plan once beats it ever after.
+  /// Whether no plan of so many ranks and of these bounds can be among the best, or on the Pareto
+  /// front, whatever else is found: `top` results have a smaller key than the bounds (GoalKey),
+  /// which is the least that the plan can have; and one that is faster is no larger on no more
+  /// ranks. What beats a plan once beats it ever after.
   bool Beat(const PlanBound& bound, int64_t ranks) const;
 
  private:
@@ -42,7 +45,8 @@ class Incumbents {
   };
 
   const size_t top_;
-  std::multiset<Duration> fastest_;  // at most `top_`
+  const Goal goal_;
+  std::multiset<GoalKey> best_;  // at most `top_`
   std::vector<Point> front_;         // none of them worse than another in everything
 };
 

@@ -62,14 +62,39 @@ TEST(Incumbents, BeatWhatIsNeitherOfTheTopNorOnTheFront) {
   EXPECT_FALSE(on_more_devices.Beat({.memory = Bytes(99), .time = Duration(99)}, 2));
 }
 
+// Two of the least memory are wanted: who is slower and larger than both is neither.
+TEST(Incumbents, BeatByTheGoal) {
+  Incumbents lean(2, Goal::kMemory);
+  const auto beat = [](const Incumbents& incumbents, int64_t picoseconds, int64_t bytes,
+                       int64_t ranks) {
+    return incumbents.Beat({.memory = Bytes(bytes), .time = Duration(picoseconds)}, ranks);
+  };
+  lean.Add(Found(10, 30));
+  lean.Add(Found(11, 30));
+  EXPECT_TRUE(beat(lean, 12, 31, 1));
+  EXPECT_TRUE(beat(lean, 12, 30, 1));   // as large, and slower than both
+  EXPECT_FALSE(beat(lean, 11, 30, 1));  // it may be the second
+  EXPECT_FALSE(beat(lean, 99, 29, 1));
+  lean.Add(Found(1, 99));  // faster and larger: no more is beaten
+  EXPECT_FALSE(beat(lean, 11, 30, 1));
+  // By price: 20 on two devices are dearer than 30 on one, and are faster.
+  Incumbents cheap(1, Goal::kPrice);
+  cheap.Add(Found(30, 10));
+  EXPECT_FALSE(beat(cheap, 20, 10, 2));
+  EXPECT_TRUE(beat(cheap, 31, 10, 2));
+  EXPECT_FALSE(beat(cheap, 31, 9, 2));  // on the front
+}
+
 std::string TextOf(const Result& result) {
   return absl::StrCat(ToString(result.plan), " ", ToString(result.step_time), " ",
                       ToString(result.peak_memory));
 }
 
-std::vector<std::string> TopOf(const std::vector<Result>& results, size_t top) {
+constexpr Goal kGoals[] = {Goal::kTime, Goal::kMemory, Goal::kPrice, Goal::kThroughput};
+
+std::vector<std::string> TopOf(const std::vector<Result>& results, size_t top, Goal goal) {
   std::vector<std::string> texts;
-  for (const Result* result : Ranked(results)) {
+  for (const Result* result : Ranked(results, goal)) {
     if (texts.size() < top) texts.push_back(TextOf(*result));
   }
   return texts;
@@ -125,6 +150,7 @@ TEST(Pruning, LeavesTheTopAndTheFrontAsTheyAre) {
     Setting setting = SettingFor(space);
     const std::vector<ParallelPlan> plans = RandomPlans(random);
     const int64_t top = 1 + static_cast<int64_t>(random() % 3);
+    const Goal goal = kGoals[random() % std::size(kGoals)];
     const auto one = Play(setting, plans[random() % plans.size()]);
     if (space % 2 == 1 && one.ok()) setting.lowering.memory_limit = one->report.peak_memory;
     const ReliefOf relief = [](const ParallelPlan& plan) {
@@ -140,9 +166,11 @@ TEST(Pruning, LeavesTheTopAndTheFrontAsTheyAre) {
       SearchOptions options = all;
       options.threads = threads;
       options.top = top;
+      options.goal = goal;
       const std::vector<Result> results = RunSearch(setting, plans, options).value();
-      EXPECT_EQ(TopOf(results, static_cast<size_t>(top)),
-                TopOf(expected, static_cast<size_t>(top)));
+      EXPECT_EQ(TopOf(results, static_cast<size_t>(top), goal),
+                TopOf(expected, static_cast<size_t>(top), goal))
+          << ToString(goal);
       EXPECT_EQ(FrontOf(results), FrontOf(expected));
       if (threads == 1) csv = ResultsCsv(setting, results);
       EXPECT_EQ(ResultsCsv(setting, results), csv);
@@ -172,10 +200,14 @@ TEST(Pruning, LeavesTheAnswersOfRandomQuestionsAsTheyAre) {
       expected.push_back(*std::move(result));
     }
     const int64_t top = draw.Of<int64_t>({1, 1, 2});
-    const std::vector<Result> results = RunSearch(setting, plans, {.top = top}).value();
-    EXPECT_EQ(TopOf(results, static_cast<size_t>(top)), TopOf(expected, static_cast<size_t>(top)))
-        << "seed " << seed;
-    EXPECT_EQ(FrontOf(results), FrontOf(expected)) << "seed " << seed;
+    for (const Goal goal : kGoals) {
+      const std::vector<Result> results =
+          RunSearch(setting, plans, {.top = top, .goal = goal}).value();
+      EXPECT_EQ(TopOf(results, static_cast<size_t>(top), goal),
+                TopOf(expected, static_cast<size_t>(top), goal))
+          << "seed " << seed << ", " << ToString(goal);
+      EXPECT_EQ(FrontOf(results), FrontOf(expected)) << "seed " << seed;
+    }
   }
 }
 

@@ -71,7 +71,7 @@ class Search {
         threads_(
             std::clamp<size_t>(static_cast<size_t>(std::max(1, options.threads)), 1, kMaxThreads)),
         candidates_(candidates),
-        incumbents_(options.top) {}
+        incumbents_(options.top, options.goal) {}
 
   // Rows of candidates that are not played are made by `make`.
   absl::StatusOr<SearchRows> Run(SearchRows::Maker make) {
@@ -162,13 +162,14 @@ class Search {
   // threads; but where time is what ends it, which no two searches have alike, one a thread.
   void WalkThrough() {
     constexpr size_t kAtATime = 8;
+    const auto likely = [&](size_t i) { return candidates_.LikelySize(options_.goal, i); };
     const std::unique_ptr<Walk> walk =
         MakeWalk(options_.method, {.promising = options_.method == Method::kExhaustive
                                                     ? candidates_.Promising()
-                                                    : candidates_.Plainest(options_.changes),
+                                                    : candidates_.Plainest(options_.changes, likely),
                                    .neighbours = options_.neighbours,
                                    .family = options_.family,
-                                   .likely = [&](size_t i) { return candidates_.LikelySeconds(i); },
+                                   .likely = likely,
                                    .is_open = [&](size_t i) { return IsWorthIt(i); },
                                    .seed = options_.seed});
     for (size_t i = 0; i < candidates_.size(); ++i) {
@@ -242,10 +243,8 @@ class Search {
     if (found == found_.end() || candidates_.IsBeaten(i, incumbents_)) return best;
     for (const Result& result : found->second) {
       if (!result.ran) continue;
-      const WalkScore score = {.fits = result.fits,
-                               .size = result.fits
-                                           ? result.step_time.seconds()
-                                           : static_cast<double>(result.peak_memory.count())};
+      const Goal goal = result.fits ? options_.goal : Goal::kMemory;
+      const WalkScore score = {.fits = result.fits, .size = SizeOf(goal, GoalFiguresOf(result))};
       if (!best.has_value() || score < *best) best = score;
     }
     return best;
@@ -322,18 +321,19 @@ class Search {
   SearchRows Rows(SearchRows::Maker make) {
     SearchRows rows(std::move(make));
     rows.Reserve(candidates_.size());
+    rows.RankBy(options_.goal);
     const bool stopped = options_.stop != nullptr && *options_.stop;
     const bool tells_left = options_.budget.is_limited() && !stopped;
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (state_[i] == State::kPlayed) {
         rows.Add(std::move(found_.at(i).front()));
       } else if (is_begun(i) || tells_left) {
-        if (!is_begun(i)) rows.NoteLeft(candidates_.LeastTime(i));
+        if (!is_begun(i)) rows.NoteLeft(candidates_.LeastFigures(i));
         rows.Add(i, WhyOf(i));
       }
       if (options_.stand_for_others && !candidates_.NeverFits(i) &&
           !candidates_.IsBeaten(i, incumbents_)) {
-        rows.NoteLeft(candidates_.LeastTime(i));
+        rows.NoteLeft(candidates_.LeastFigures(i));
       }
     }
     for (auto& [i, of_plan] : found_) {

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "search/candidates.h"
 #include "search/evaluate.h"
+#include "search/goals/goal.h"
 #include "search/search_rows.h"
 #include "search/spaces/plan_list.h"
 #include "search/walks/methods.h"
@@ -31,9 +32,11 @@ struct SearchOptions {
   /// Where given, called with the number of candidates done so far, from one thread at a time.
   std::function<void(size_t)> progress = {};
   ReliefOf relief = {};
-  /// So many of the fastest are wanted, and the Pareto front over time, memory and devices: what
+  /// So many of the best by the goal are wanted, and the Pareto front over time, memory and devices: what
   /// can be neither, by its bounds, is a row that says so (Result::pruned). 0: all are played.
   int64_t top = 0;
+  /// What the best are the best in.
+  Goal goal = Goal::kTime;
   /// Where given, candidates that are not done, since their results are these. They count as done.
   const KnownResults* known = nullptr;
   /// Where given, called with what was found of each candidate and its place once that is done,
@@ -86,10 +89,10 @@ absl::StatusOr<std::vector<Result>> RunSearch(const Setting& setting,
 absl::StatusOr<SearchRows> SearchThrough(const SettingOf& setting_of, const PlansView& plans,
                                          const SearchOptions& options = {});
 
-/// The feasible results, fastest first; of equally fast ones those that share out less of the
-/// model, then those with less memory, and then in the order of the plans.
-std::vector<const Result*> Ranked(const std::vector<Result>& results);
-/// Likewise.
+/// The feasible results, the best by the goal first (GoalKey); of equals those that share out less
+/// of the model, then those with less memory, and then in the order of the plans.
+std::vector<const Result*> Ranked(const std::vector<Result>& results, Goal goal = Goal::kTime);
+/// Likewise, by the goal of the rows.
 std::vector<const Result*> Ranked(const SearchRows& rows);
 
 /// What a result says in a column of its table; nothing where it has no such figure.

@@ -24,8 +24,10 @@ Bytes SearchRows::MemoryOf(size_t i) const {
   return played != nullptr ? played->peak_memory : make_.least_memory(rows_[i].place);
 }
 
-void SearchRows::NoteLeft(Duration least) {
-  least_left_ = std::min(least_left_.value_or(least), least);
+void SearchRows::NoteLeft(const GoalFigures& least) {
+  const double size = SizeOf(goal_, least);
+  least_size_left_ = least_left_.has_value() ? std::min(least_size_left_, size) : size;
+  least_left_ = std::min(least_left_.value_or(least.time), least.time);
 }
 
 Result SearchRows::operator[](size_t i) const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "search/evaluate.h"
+#include "search/goals/goal.h"
 
 namespace orrery::search {
 
@@ -45,8 +46,12 @@ class SearchRows {
   void Add(Result result);
   /// Adds the row of a candidate that was not played, for that reason.
   void Add(size_t candidate, Unplayed why);
-  /// One that is left takes so long at least.
-  void NoteLeft(Duration least);
+  /// One that is left takes so much at least; what nobody knows is 0.
+  void NoteLeft(const GoalFigures& least);
+  /// By which goal the best are told (Ranked): of a search that was asked for it.
+  void RankBy(Goal goal) { goal_ = goal; }
+  /// That goal; without RankBy time.
+  Goal goal() const { return goal_; }
 
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }
@@ -62,6 +67,8 @@ class SearchRows {
   bool IsLeft(size_t i) const;
   /// How long what is left takes at least; nothing: none is left.
   std::optional<Duration> least_left() const { return least_left_; }
+  /// What it takes at least of what the goal is about, as SizeOf has it.
+  double least_size_left() const { return least_size_left_; }
   /// All that are here, in their order.
   const std::vector<Result>& played() const { return played_; }
   /// Calls `see` with each in turn.
@@ -78,7 +85,9 @@ class SearchRows {
   std::vector<Result> played_;
   std::vector<Row> rows_;
   Maker make_;
+  Goal goal_ = Goal::kTime;
   std::optional<Duration> least_left_;
+  double least_size_left_ = 0;
 };
 
 }  // namespace orrery::search

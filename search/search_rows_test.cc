@@ -32,9 +32,9 @@ TEST(SearchRows, MakesWhatWasNotPlayed) {
   rows.Add(4, Unplayed::kTooLarge);
   rows.Add(5, Unplayed::kLeft);
   EXPECT_FALSE(rows.least_left().has_value());
-  rows.NoteLeft(Duration(9));
-  rows.NoteLeft(Duration(7));
-  rows.NoteLeft(Duration(8));
+  rows.NoteLeft({Duration(9)});
+  rows.NoteLeft({Duration(7)});
+  rows.NoteLeft({Duration(8)});
   EXPECT_EQ(rows.least_left(), Duration(7));
   ASSERT_EQ(rows.size(), 4u);
   std::string seen;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "search/pruning.h"
+#include "search/views/run_cost.h"
 #include "transforms/plan/axis.h"
 #include "transforms/plan/plan_text.h"
 
@@ -56,9 +57,49 @@ std::string TradeText(const Result& from, const Result& to) {
     parts.push_back(absl::StrCat(to.plan.ranks(), " devices instead of ", from.plan.ranks()));
   }
   std::erase(parts, "");
-  return absl::StrFormat("%5.2f%% slower%s%s: %s", 100 * (to.step_time.seconds() / step - 1),
-                         parts.empty() ? "" : "; ", absl::StrJoin(parts, ", "),
+  const double slower = to.step_time.seconds() / step - 1;
+  return absl::StrFormat("%5.2f%% %s%s%s: %s", 100 * std::abs(slower),
+                         slower < 0 ? "faster" : "slower", parts.empty() ? "" : "; ", absl::StrJoin(parts, ", "),
                          AxesText(from.plan, to.plan));
+}
+
+// The columns of what a plan costs.
+std::string CostTitles(const Setting& setting) {
+  const bool priced = setting.device_hour > 0;
+  return absl::StrCat(priced ? "  price/sample" : "", setting.run_samples > 0 ? "      days" : "",
+                      priced && setting.run_samples > 0 ? "     price/run" : "");
+}
+
+std::string CostCells(const Setting& setting, const Result& result) {
+  const bool priced = setting.device_hour > 0;
+  std::string text;
+  if (priced) absl::StrAppendFormat(&text, " %13.4g", PriceOfSample(setting, result));
+  if (setting.run_samples < 1) return text;
+  const RunCost cost = CostOfRun(setting, result);
+  absl::StrAppendFormat(&text, " %9s", AmountText(cost.days()));
+  if (priced) absl::StrAppendFormat(&text, " %13s", AmountText(cost.price));
+  return text;
+}
+
+// How sure the best is where something else than time is wanted.
+std::string GapBySize(const SearchRows& rows, const Result& best) {
+  const bool memory = rows.goal() == Goal::kMemory;
+  const double least = rows.least_size_left();
+  if (least <= 0) {
+    return absl::StrCat("\nnot sure: of what is left no bound of ", memory ? "memory" : "time",
+                        " is known\n");
+  }
+  const std::string text =
+      memory ? absl::StrCat("needs ", ToString(Bytes(static_cast<int64_t>(least))), " a rank")
+             : absl::StrCat("takes ", ToString(Duration::FromSeconds(least)),
+                            " a step, devices times time,");
+  const double size = SizeOf(rows.goal(), GoalFiguresOf(best));
+  if (least >= size) {
+    return absl::StrCat("\nsure: what is left ", text, " at least: none is better than the best\n");
+  }
+  return absl::StrFormat(
+      "\nnot sure: what is left %s at least, so the best may be %.1f%% above the least of all\n",
+      text, 100 * (size / least - 1));
 }
 
 }  // namespace
@@ -81,18 +122,16 @@ std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t mo
   if (front.size() < 2 || most < 2) return "";
   std::ranges::stable_sort(front, {}, &Result::step_time);
   const size_t shown = std::min(front.size(), static_cast<size_t>(most));
-  const bool priced = setting.device_hour > 0;
   std::string text = absl::StrFormat(
       "\nPareto front of time, memory and devices%s, %d plans%s:\n%12s %10s %8s%s\n",
       rows.least_left().has_value() ? " of what was played" : "", front.size(),
       shown < front.size() ? absl::StrCat(", ", shown, " of them") : "", "step", "memory",
-      "devices", priced ? "  price/sample" : "");
+      "devices", front_cc::CostTitles(setting));
   for (size_t i = 0; i < shown; ++i) {
     const Result& result = *front[i * (front.size() - 1) / (shown - 1)];
     absl::StrAppendFormat(
         &text, "%12s %10s %8d%s  %s\n", ToString(result.step_time), ToString(result.peak_memory),
-        result.plan.ranks(),
-        priced ? absl::StrFormat(" %13.4g", PriceOfSample(setting, result)) : std::string(),
+        result.plan.ranks(), front_cc::CostCells(setting, result),
         ToString(result.plan, setting.base));
   }
   return text;
@@ -101,6 +140,9 @@ std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t mo
 std::string GapText(const SearchRows& rows) {
   const std::vector<const Result*> ranked = Ranked(rows);
   if (!rows.least_left().has_value() || ranked.empty()) return "";
+  if (rows.goal() == Goal::kMemory || rows.goal() == Goal::kPrice) {
+    return front_cc::GapBySize(rows, *ranked.front());
+  }
   const Duration best = ranked.front()->step_time, least = *rows.least_left();
   if (least == Duration(0)) return "\nnot sure: of what is left no bound of time is known\n";
   if (least >= best) {

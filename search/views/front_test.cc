@@ -77,18 +77,18 @@ TEST(FrontText, HasSoManyRowsAtMost) {
 TEST(GapText, SaysHowSureTheBestIs) {
   SearchRows rows = Three();
   EXPECT_EQ(GapText(rows), "");
-  rows.NoteLeft(Duration(100'000'000'000));
+  rows.NoteLeft({Duration(100'000'000'000)});
   EXPECT_EQ(GapText(rows),
             "\nsure: nothing that is left takes less than 100 ms a step: none is faster than the "
             "best\n");
-  rows.NoteLeft(Duration(80'000'000'000));
+  rows.NoteLeft({Duration(80'000'000'000)});
   EXPECT_EQ(GapText(rows),
             "\nnot sure: what is left takes 80.0 ms a step at least, so the best may be 25.0% "
             "slower than the fastest of all\n");
-  rows.NoteLeft(Duration(0));
+  rows.NoteLeft({Duration(0)});
   EXPECT_EQ(GapText(rows), "\nnot sure: of what is left no bound of time is known\n");
   SearchRows none;
-  none.NoteLeft(Duration(1));
+  none.NoteLeft({Duration(1)});
   EXPECT_EQ(GapText(none), "");
 }
 

@@ -52,7 +52,7 @@ struct WalkQuestion {
   std::function<std::vector<size_t>(size_t)> neighbours;
   /// What candidates that are much alike have in common, their degrees say; null: nothing is.
   std::function<uint64_t(size_t)> family;
-  /// Seconds that a step of one is likely to take; null: nobody knows.
+  /// What the size of one is likely to be (WalkScore), where it fits; null: nobody knows.
   std::function<double(size_t)> likely;
   /// Whether there is still something to find out about one: it was not played, and can fit, and
   /// nothing has beaten it.
@@ -63,7 +63,7 @@ struct WalkQuestion {
 /// How good a candidate is. What fits is better than what does not.
 struct WalkScore {
   bool fits = true;
-  double size = 0;  // seconds of a step; of what does not fit, bytes of the fullest rank
+  double size = 0;  // what is wanted to be small; of what does not fit, bytes of the fullest rank
 
   friend bool operator<(const WalkScore& a, const WalkScore& b) {
     return a.fits != b.fits ? a.fits : a.size < b.size;
