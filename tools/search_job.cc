@@ -110,6 +110,7 @@ class LocalSearch {
         .threads = Threads(flags_),
         .relief = job_.relief,
         .top = job_.top,
+        .goal = job_.goal,
         .known = &known_,
         .finished = [&](size_t i, const auto& found) { Finished(i, found); },
         .tells_unplayed = journal_.has_value(),
@@ -319,6 +320,7 @@ absl::StatusOr<JobOutcome> Help(const JobFlags& flags, const SearchJob& job,
                                            {.threads = Threads(flags),
                                             .relief = job.relief,
                                             .top = job.top,
+                                            .goal = job.goal,
                                             .finished = finished,
                                             .stop = &signals.stop(),
                                             .next = [&] { return member.Next(); }});
@@ -338,7 +340,7 @@ absl::StatusOr<JobOutcome> Merge(const JobFlags& flags, const SearchJob& job) {
       search::SearchRows results,
       search::SearchThrough(
           job.setting_of, job.plans,
-          {.threads = Threads(flags), .relief = job.relief, .top = job.top, .known = &known}));
+          {.threads = Threads(flags), .relief = job.relief, .top = job.top, .goal = job.goal, .known = &known}));
   return JobOutcome{.results = std::move(results), .candidates = job.plans.size()};
 }
 

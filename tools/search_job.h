@@ -43,6 +43,7 @@ struct SearchJob {
   search::ReliefOf relief;
   search::Question question;  // empty where nobody needs it (NeedsQuestion)
   int64_t top = 0;            // as in search::SearchOptions
+  search::Goal goal = search::Goal::kTime;  // likewise
   Team* team = nullptr;       // null: this process is alone
   /// From which a budget of time is counted.
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();

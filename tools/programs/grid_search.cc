@@ -15,17 +15,18 @@
 #include "search/settings/settings.h"
 #include "search/spaces/space.h"
 #include "search/views/front.h"
-#include "support/number_text.h"
+#include "search/views/run_cost.h"
 #include "support/status.h"
 #include "tools/flags.h"
-#include "tools/model_columns.h"
+#include "tools/planning/answers.h"
+#include "tools/planning/planning_flags.h"
+#include "tools/planning/questions.h"
 #include "tools/presets.h"
 #include "tools/reports/page.h"
 #include "tools/search_charts.h"
 #include "tools/search_difference.h"
 #include "tools/search_files.h"
 #include "tools/search_job.h"
-#include "tools/search_lists.h"
 #include "tools/search_question.h"
 #include "tools/team/team.h"
 #include "tools/terminal/interrupt.h"
@@ -57,28 +58,15 @@ struct Flags {
   bool no_prune = false;
   bool no_skip = false;
   JobFlags job;
+  PlanningFlags planning;
+  std::string program;          // as it was called
   std::vector<FlagText> given;  // of the command line, and of a journal
-};
-
-// One model, one batch size and one cluster of those that are asked for.
-struct Question {
-  ModelFlags model;
-  double device_hour = 0;
-  std::vector<search::ModelColumn> model_columns = {};
 };
 
 // What is asked of one of them; rows of what comes of it are good as long as this.
 struct Asked {
   std::optional<search::Settings> settings;
   SearchJob job;
-};
-
-// The best of a question.
-struct Best {
-  std::string title;
-  search::Result result;
-  search::ParallelPlan base;
-  double price = 0;  // of a sample
 };
 
 absl::Status WriteBestTrace(search::Settings& settings, const search::SearchRows& rows,
@@ -101,6 +89,7 @@ absl::StatusOr<search::Setting> SettingOf(const Flags& flags, const Question& qu
   setting.plays_all = flags.no_skip;
   setting.device_hour = question.device_hour;
   setting.model_columns = question.model_columns;
+  ORRERY_ASSIGN_OR_RETURN(setting.run_samples, RunSamples(flags.planning, setting));
   return setting;
 }
 
@@ -117,8 +106,9 @@ void TellBest(const search::Settings& settings, const search::Result& best,
 }
 
 // Prints what came of a question. FailedPrecondition where nothing is feasible.
-absl::Status Tell(const Flags& flags, const search::Settings& settings, const JobOutcome& outcome,
-                  std::vector<Best>& bests) {
+absl::Status Tell(const Flags& flags, const Question& question, const Asked& asked,
+                  const JobOutcome& outcome, std::vector<Answer>& answers) {
+  const search::Settings& settings = *asked.settings;
   const search::Setting& setting = settings.front();
   const search::SearchRows& rows = outcome.results;
   std::cout << search::ResultsTable(setting, rows, flags.top, ColumnsOfTables());
@@ -135,15 +125,21 @@ absl::Status Tell(const Flags& flags, const search::Settings& settings, const Jo
             ? "no candidate that was played is feasible; others are left: try more --budget"
             : "no candidate is feasible");
   }
-  std::cout << WrapLines(search::TradesText(rows, flags.top), 6, OutputTerminal())
-            << search::FrontText(setting, rows, flags.top);
-  if (ShowsCharts()) std::cout << FrontChart(rows, OutputTerminal());
+  // Of several sizes a table tells at the end what each comes to.
+  const bool brief = !flags.planning.gpus.empty() && !flags.planning.fits_on;
+  if (!brief) {
+    std::cout << WrapLines(search::TradesText(rows, flags.top), 6, OutputTerminal())
+              << search::FrontText(setting, rows, flags.top);
+    if (ShowsCharts()) std::cout << FrontChart(rows, OutputTerminal());
+  }
   std::cout << search::GapText(rows);
   ORRERY_RETURN_IF_ERROR(TellDifference(flags.diff, settings, rows));
+  if (setting.run_samples > 0 && !brief) {
+    std::cout << search::RunText(setting, rows, flags.top) << RunNote(flags.stack);
+  }
   TellBest(settings, *ranked.front(), outcome.is_part ? "best of the part" : "best");
-  bests.push_back({absl::StrCat(setting.model_name, ", batch ", setting.batch_size, ", on ",
-                                setting.cluster.name),
-                   *ranked.front(), setting.base, search::PriceOfSample(setting, *ranked.front())});
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<EmitTarget> targets, EmitTargets(flags.planning));
+  answers.push_back(AnswerOf(question, setting, rows, targets));
   return absl::OkStatus();
 }
 
@@ -166,6 +162,14 @@ absl::Status TellStopped(const Flags& flags, const search::Settings& settings,
                                            " of ", outcome.candidates, " candidates; ", further));
 }
 
+// What to do next, with the best of all by the goal.
+absl::Status TellWinner(const Flags& flags, const std::vector<Answer>& answers) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<EmitTarget> targets, EmitTargets(flags.planning));
+  const Answer& winner = WinnerOf(answers, GoalOf(flags.planning));
+  return TellNext({flags.program, flags.given, winner.question.model, winner.base}, winner,
+                  targets);
+}
+
 absl::StatusOr<search::Space> SpaceOf(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan preset, PresetPlan(flags.model.preset));
   ORRERY_ASSIGN_OR_RETURN(search::Space space, ReadSpace(flags.axes, preset));
@@ -177,6 +181,7 @@ absl::StatusOr<search::Space> SpaceOf(const Flags& flags) {
   } else if (flags.model.preset.empty()) {
     space.SaveMemory();
   }
+  ORRERY_RETURN_IF_ERROR(WidenFor(GoalOf(flags.planning), space));
   return space;
 }
 
@@ -196,6 +201,7 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
       .devices_a_node = cost_models::DevicesANode(setting.cluster.topology)};
   SearchJob& job = asked.job;
   job.top = flags.no_prune ? 0 : std::max<int64_t>(1, flags.top);
+  job.goal = GoalOf(flags.planning);
   if (PlaysSome(flags.job, job.top, team)) {
     ORRERY_ASSIGN_OR_RETURN(search::Listing listing, search::ListPlans(space, size));
     job.plans = std::move(listing.plans);
@@ -217,28 +223,6 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
   return absl::OkStatus();
 }
 
-// All that is asked for: each model on each cluster with each batch size.
-absl::StatusOr<std::vector<Question>> QuestionsOf(const Flags& flags) {
-  const std::vector<std::string> clusters = SplitNames(flags.model.cluster, /*plain=*/false);
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<double> prices,
-                          Annotated(ParsePrices(flags.price, clusters.size()), "--price"));
-  const std::vector<std::string> models = SplitNames(flags.model.model, /*plain=*/true);
-  const std::vector<std::string> columns = ModelColumnNames(models);
-  std::vector<Question> questions;
-  for (const std::string& model : models) {
-    for (size_t c = 0; c < clusters.size(); ++c) {
-      for (const int64_t batch_size : flags.batch_sizes) {
-        Question& question = questions.emplace_back(
-            Question{flags.model, prices[c], ModelColumnsOf(model, columns)});
-        question.model.model = model;
-        question.model.cluster = clusters[c];
-        question.model.batch_size = batch_size;
-      }
-    }
-  }
-  return questions;
-}
-
 absl::Status CheckSeveral(const Flags& flags, const Team* team) {
   const JobFlags& job = flags.job;
   if (team == nullptr && job.part.empty() && job.resume.empty() && job.merge.empty() &&
@@ -250,42 +234,53 @@ absl::Status CheckSeveral(const Flags& flags, const Team* team) {
       "wanted one of each beside `part`, `resume`, `merge`, `trace` and MPI");
 }
 
-// One line for each question that has a feasible plan.
-void TellBests(const std::vector<Best>& bests) {
-  std::cout << "\nbest of each:\n";
-  for (const Best& best : bests) {
-    std::cout << best.title << ": " << ToString(best.result.step_time) << ", "
-              << ShortNumber(best.result.figures.throughput_samples_per_s) << " samples/s"
-              << (best.price > 0 ? absl::StrFormat(", %.4g a sample", best.price) : "") << ": "
-              << transforms::ToString(best.result.plan, best.base) << "\n";
-  }
+// Whether no other question of its group has more devices.
+bool IsLargest(const std::vector<Question>& questions, size_t i) {
+  return i + 1 == questions.size() || questions[i + 1].group != questions[i].group;
 }
 
 absl::Status SearchSeveral(const Flags& flags, const search::Space& space,
                            const std::vector<Question>& questions, SearchFiles files) {
   // What is wrong with one is told before another is searched.
-  for (const Question& question : questions) {
+  for (size_t i = 0; i < questions.size(); ++i) {
+    if (flags.planning.fits_on && !IsLargest(questions, i)) continue;
     Asked asked;
-    ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
+    ORRERY_RETURN_IF_ERROR(Ask(flags, questions[i], space, nullptr, asked));
   }
-  std::vector<Best> bests;
-  for (const Question& question : questions) {
+  std::vector<Answer> answers;
+  for (size_t i = 0; i < questions.size(); ++i) {
+    const Question& question = questions[i];
+    const bool answered = !answers.empty() && answers.back().question.group == question.group;
+    if (flags.planning.fits_on && answered) continue;  // on fewer devices
     Asked asked;
-    ORRERY_RETURN_IF_ERROR(Ask(flags, question, space, nullptr, asked));
+    const absl::Status possible = Ask(flags, question, space, nullptr, asked);
+    if (!possible.ok() && flags.planning.fits_on && !IsLargest(questions, i)) {
+      std::cout << question.model.cluster << ": no candidates: " << possible.message() << "\n";
+      continue;
+    }
+    ORRERY_RETURN_IF_ERROR(possible);
     PrintWarnings(asked.settings->front().notes.warnings);
     ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
     if (outcome.stopped || CaughtSignal() != 0) {
       return TellStopped(flags, *asked.settings, outcome, /*is_one=*/false);
     }
-    const absl::Status status = Tell(flags, *asked.settings, outcome, bests);
-    if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
     files.Add(*asked.settings, outcome.results, outcome.is_part);
+    const bool fits = !search::Ranked(outcome.results).empty();
+    if (flags.planning.fits_on && !fits) {
+      std::cout << question.model.cluster << ": "
+                << MisfitLine(asked.settings->AsFunction(), outcome.results) << "\n";
+      continue;
+    }
+    if (flags.planning.fits_on) std::cout << question.model.cluster << ": fits\n\n";
+    const absl::Status status = Tell(flags, question, asked, outcome, answers);
+    if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
     std::cout << "\n";
   }
   const absl::Status written = files.Write();
-  if (bests.empty()) return absl::FailedPreconditionError("no candidate is feasible");
-  TellBests(bests);
-  return written;
+  if (answers.empty()) return absl::FailedPreconditionError("no candidate is feasible");
+  std::cout << BestsText(answers) << ScalingText(answers) << "\n";
+  ORRERY_RETURN_IF_ERROR(written);
+  return TellWinner(flags, answers);
 }
 
 absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
@@ -293,12 +288,15 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_RETURN_IF_ERROR(CheckDifference(flags.diff));
   // Which ranks there are the best plan will tell.
   ORRERY_RETURN_IF_ERROR(ReadTraceFlags(flags.trace, ir::kMaxRanks).status());
+  ORRERY_RETURN_IF_ERROR(CheckPlanning(flags.planning, flags.given));
   ORRERY_ASSIGN_OR_RETURN(team, FindTeam());
   if (flags.job.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, SpaceOf(flags));
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<Question> questions, QuestionsOf(flags));
+  ORRERY_ASSIGN_OR_RETURN(
+      const std::vector<Question> questions,
+      QuestionsOf({flags.model, flags.batch_sizes, flags.price}, flags.planning));
   const bool several = questions.size() > 1;
   ORRERY_ASSIGN_OR_RETURN(std::vector<PlotFile> plots, ReadSearchPlots(flags.files.plot, several));
   SearchFiles files(flags.files, std::move(plots));
@@ -314,15 +312,16 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_ASSIGN_OR_RETURN(const JobOutcome outcome, RunJob(flags.job, asked.job));
   if (!outcome.is_told) return absl::OkStatus();
   if (outcome.stopped) return TellStopped(flags, *asked.settings, outcome, /*is_one=*/true);
-  std::vector<Best> bests;
-  const absl::Status status = Tell(flags, *asked.settings, outcome, bests);
+  std::vector<Answer> answers;
+  const absl::Status status = Tell(flags, questions.front(), asked, outcome, answers);
   files.Add(*asked.settings, outcome.results, outcome.is_part);
   const absl::Status written = files.Write();
   ORRERY_RETURN_IF_ERROR(status);
   ORRERY_RETURN_IF_ERROR(written);
-  if (flags.trace.any() && !bests.empty()) {
+  if (flags.trace.any() && !answers.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteBestTrace(*asked.settings, outcome.results, flags.trace));
   }
+  if (!answers.empty() && !outcome.is_part) ORRERY_RETURN_IF_ERROR(TellWinner(flags, answers));
   return outcome.journal;
 }
 
@@ -350,6 +349,7 @@ int Main(int argc, char** argv) {
   AddModelFlags(spec.options, flags.model, &flags.batch_sizes);
   AddPlanFlags(spec.options, PlanForm::kSpace, {}, flags.axes);
   AddTraceFlags(spec.options, flags.trace, "the best candidate's");
+  AddPlanningFlags(spec.options, flags.planning);
   spec.options.add_options()("threads", po::value(&flags.job.threads),
                              "threads to search with [one a core]")(
       "space", po::value(&flags.space),
@@ -386,6 +386,7 @@ int Main(int argc, char** argv) {
       "I/N: do the I-th of N parts alone, which take about equally long, as in 2/3")(
       "merge", po::value(&flags.job.merge)->multitoken(),
       "journals of all parts, F1 F2 …: tell what one search would have told");
+  flags.program = argv[0];
   flags.files.command = CommandText(argc, argv);
   std::unique_ptr<Team> team;
   const int code = RunProgram(argc, argv, spec, [&] { return Search(flags, team); });
