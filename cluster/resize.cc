@@ -20,14 +20,15 @@ namespace {
 
 absl::Status NoSize(absl::string_view why) {
   return absl::InvalidArgumentError(
-      absl::StrCat(why, "; wanted a cluster whose size is one number, as uniform:16@200Gbps, "
-                        "dgx-h100:8 or fat-tree:64@50GB/s, or a list of `cluster`"));
+      absl::StrCat(why,
+                   "; wanted a cluster whose size is one number, as uniform:16@200Gbps, "
+                   "dgx-h100:8 or fat-tree:64@50GB/s, or a list of `cluster`"));
 }
 
 // What is wrong with so many devices where nodes have `each`.
 absl::Status NoNodes(int64_t devices, int64_t each) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      devices, " devices are no whole number of nodes; wanted a multiple of ", each));
+  return absl::InvalidArgumentError(
+      absl::StrCat(devices, " devices are no whole number of nodes; wanted a multiple of ", each));
 }
 
 // "8", nodes of `each` devices, with options behind a comma.

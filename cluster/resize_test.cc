@@ -84,7 +84,8 @@ TEST(ResizedSpec, NeverHasAnotherSize) {
 }
 
 TEST(SmallerSizes, AreThoseThatDivide) {
-  EXPECT_EQ(SmallerSizes("dgx-h100:6").value(), (std::vector<int64_t>{1, 2, 3, 4, 6, 8, 16, 24, 48}));
+  EXPECT_EQ(SmallerSizes("dgx-h100:6").value(),
+            (std::vector<int64_t>{1, 2, 3, 4, 6, 8, 16, 24, 48}));
   EXPECT_EQ(SmallerSizes("uniform:6@1GB/s").value(), (std::vector<int64_t>{1, 2, 3, 6}));
   EXPECT_EQ(SmallerSizes("tpu-v4:4").value(), (std::vector<int64_t>{4, 8, 16}));
   EXPECT_FALSE(SmallerSizes("torus:4x4@50GB/s").ok());

@@ -70,8 +70,8 @@ TEST_F(CandidatesOfMlp, AreMadeIntoRows) {
 
 std::vector<uint32_t> PlainestOf(const Candidates& candidates,
                                  const std::function<int32_t(size_t)>& changes) {
-  return candidates.Plainest(
-      changes, [&](size_t i) { return candidates.LikelySize(Goal::kTime, i); });
+  return candidates.Plainest(changes,
+                             [&](size_t i) { return candidates.LikelySize(Goal::kTime, i); });
 }
 
 // Which of them are likely not to fit: those whose bound is more than half of what there is.

@@ -47,7 +47,7 @@ class Incumbents {
   const size_t top_;
   const Goal goal_;
   std::multiset<GoalKey> best_;  // at most `top_`
-  std::vector<Point> front_;         // none of them worse than another in everything
+  std::vector<Point> front_;     // none of them worse than another in everything
 };
 
 /// The bounds of plans of a search, of whatever settings. Not for several threads at once.

@@ -5,7 +5,9 @@
 
 namespace orrery::search {
 
-std::vector<const Result*> Ranked(const SearchRows& rows) { return Ranked(rows.played(), rows.goal()); }
+std::vector<const Result*> Ranked(const SearchRows& rows) {
+  return Ranked(rows.played(), rows.goal());
+}
 
 std::vector<const Result*> Ranked(const std::vector<Result>& results, Goal goal) {
   std::vector<const Result*> ranked;

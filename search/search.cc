@@ -163,15 +163,15 @@ class Search {
   void WalkThrough() {
     constexpr size_t kAtATime = 8;
     const auto likely = [&](size_t i) { return candidates_.LikelySize(options_.goal, i); };
-    const std::unique_ptr<Walk> walk =
-        MakeWalk(options_.method, {.promising = options_.method == Method::kExhaustive
-                                                    ? candidates_.Promising()
-                                                    : candidates_.Plainest(options_.changes, likely),
-                                   .neighbours = options_.neighbours,
-                                   .family = options_.family,
-                                   .likely = likely,
-                                   .is_open = [&](size_t i) { return IsWorthIt(i); },
-                                   .seed = options_.seed});
+    const std::unique_ptr<Walk> walk = MakeWalk(
+        options_.method, {.promising = options_.method == Method::kExhaustive
+                                           ? candidates_.Promising()
+                                           : candidates_.Plainest(options_.changes, likely),
+                          .neighbours = options_.neighbours,
+                          .family = options_.family,
+                          .likely = likely,
+                          .is_open = [&](size_t i) { return IsWorthIt(i); },
+                          .seed = options_.seed});
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (state_[i] == State::kPlayed) walk->Found(i, ScoreOf(i));
     }

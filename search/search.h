@@ -32,8 +32,9 @@ struct SearchOptions {
   /// Where given, called with the number of candidates done so far, from one thread at a time.
   std::function<void(size_t)> progress = {};
   ReliefOf relief = {};
-  /// So many of the best by the goal are wanted, and the Pareto front over time, memory and devices: what
-  /// can be neither, by its bounds, is a row that says so (Result::pruned). 0: all are played.
+  /// So many of the best by the goal are wanted, and the Pareto front over time, memory and
+  /// devices: what can be neither, by its bounds, is a row that says so (Result::pruned). 0: all
+  /// are played.
   int64_t top = 0;
   /// What the best are the best in.
   Goal goal = Goal::kTime;

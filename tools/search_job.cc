@@ -336,11 +336,13 @@ absl::StatusOr<JobOutcome> Merge(const JobFlags& flags, const SearchJob& job) {
   }
   ORRERY_ASSIGN_OR_RETURN(const KnownResults known,
                           search::MergeJournals(journals, job.question, job.plans));
-  ORRERY_ASSIGN_OR_RETURN(
-      search::SearchRows results,
-      search::SearchThrough(
-          job.setting_of, job.plans,
-          {.threads = Threads(flags), .relief = job.relief, .top = job.top, .goal = job.goal, .known = &known}));
+  ORRERY_ASSIGN_OR_RETURN(search::SearchRows results,
+                          search::SearchThrough(job.setting_of, job.plans,
+                                                {.threads = Threads(flags),
+                                                 .relief = job.relief,
+                                                 .top = job.top,
+                                                 .goal = job.goal,
+                                                 .known = &known}));
   return JobOutcome{.results = std::move(results), .candidates = job.plans.size()};
 }
 

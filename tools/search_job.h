@@ -41,10 +41,10 @@ struct SearchJob {
   std::vector<const transforms::AxisInfo*> held = {};
   std::function<std::vector<search::ParallelPlan>(const search::ParallelPlan&)> variants = {};
   search::ReliefOf relief;
-  search::Question question;  // empty where nobody needs it (NeedsQuestion)
-  int64_t top = 0;            // as in search::SearchOptions
+  search::Question question;                // empty where nobody needs it (NeedsQuestion)
+  int64_t top = 0;                          // as in search::SearchOptions
   search::Goal goal = search::Goal::kTime;  // likewise
-  Team* team = nullptr;       // null: this process is alone
+  Team* team = nullptr;                     // null: this process is alone
   /// From which a budget of time is counted.
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
 };

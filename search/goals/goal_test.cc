@@ -42,8 +42,8 @@ TEST(KeyOf, OfLeastFiguresIsTheLeast) {
   const auto draw = [&] { return static_cast<int64_t>(random() % 4); };
   for (int i = 0; i < 2000; ++i) {
     const GoalFigures least = Of(draw(), draw(), 1 + draw());
-    const GoalFigures real = Of(least.time.picoseconds() + draw(), least.memory.count() + draw(),
-                                least.ranks);
+    const GoalFigures real =
+        Of(least.time.picoseconds() + draw(), least.memory.count() + draw(), least.ranks);
     for (const Goal goal : kGoals) EXPECT_LE(KeyOf(goal, least), KeyOf(goal, real));
   }
 }

@@ -59,8 +59,8 @@ std::string TradeText(const Result& from, const Result& to) {
   std::erase(parts, "");
   const double slower = to.step_time.seconds() / step - 1;
   return absl::StrFormat("%5.2f%% %s%s%s: %s", 100 * std::abs(slower),
-                         slower < 0 ? "faster" : "slower", parts.empty() ? "" : "; ", absl::StrJoin(parts, ", "),
-                         AxesText(from.plan, to.plan));
+                         slower < 0 ? "faster" : "slower", parts.empty() ? "" : "; ",
+                         absl::StrJoin(parts, ", "), AxesText(from.plan, to.plan));
 }
 
 // The columns of what a plan costs.
@@ -129,10 +129,10 @@ std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t mo
       "devices", front_cc::CostTitles(setting));
   for (size_t i = 0; i < shown; ++i) {
     const Result& result = *front[i * (front.size() - 1) / (shown - 1)];
-    absl::StrAppendFormat(
-        &text, "%12s %10s %8d%s  %s\n", ToString(result.step_time), ToString(result.peak_memory),
-        result.plan.ranks(), front_cc::CostCells(setting, result),
-        ToString(result.plan, setting.base));
+    absl::StrAppendFormat(&text, "%12s %10s %8d%s  %s\n", ToString(result.step_time),
+                          ToString(result.peak_memory), result.plan.ranks(),
+                          front_cc::CostCells(setting, result),
+                          ToString(result.plan, setting.base));
   }
   return text;
 }

@@ -17,7 +17,8 @@ std::string TradesText(const SearchRows& rows, int64_t top);
 
 /// The Pareto front over step time, peak memory and devices, the fastest first, at most `most` rows
 /// of it, spread evenly, with what a sample costs where the setting has a price, and days and price
-/// of a whole run that it knows of. (Price is time times devices: it makes no front larger.) Empty where it is one plan.
+/// of a whole run that it knows of. (Price is time times devices: it makes no front larger.) Empty
+/// where it is one plan.
 std::string FrontText(const Setting& setting, const SearchRows& rows, int64_t most);
 
 /// How sure the best is of a search that did not play all that it might have, by the bounds of what

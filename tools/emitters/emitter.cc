@@ -44,8 +44,7 @@ absl::StatusOr<const Emitter*> FindEmitter(absl::string_view name) {
 void EmitNotes::Lack(absl::string_view flag, absl::string_view why) {
   Take(flag);
   const transforms::AxisInfo& axis = *transforms::FindAxis(flag);
-  notes_.push_back(
-      absl::StrCat("no counterpart: ", emitter_cc::ValueText(axis, plan_), ": ", why));
+  notes_.push_back(absl::StrCat("no counterpart: ", emitter_cc::ValueText(axis, plan_), ": ", why));
 }
 
 std::vector<std::string> EmitNotes::All(absl::string_view system) {
@@ -60,8 +59,8 @@ std::vector<std::string> EmitNotes::All(absl::string_view system) {
 
 int64_t MicrobatchSize(const EmitQuestion& question) {
   const search::ParallelPlan& plan = question.plan;
-  return std::max<int64_t>(
-      1, question.setting.batch_size / (plan.dp * plan.ep) / std::max<int64_t>(1, plan.microbatches));
+  return std::max<int64_t>(1, question.setting.batch_size / (plan.dp * plan.ep) /
+                                  std::max<int64_t>(1, plan.microbatches));
 }
 
 int64_t BytesAnElement(const EmitQuestion& question) {

@@ -18,8 +18,8 @@ std::optional<ModelShape> ShapeOfModel(absl::string_view model) {
   shape.sequence = values.Int("seq");
   shape.swiglu = values.Text("mlp") == "swiglu";
   // As ir/models/gpt.cc has it.
-  shape.ffn = values.Int(
-      "ffn", shape.swiglu ? (8 * shape.hidden / 3 + 255) / 256 * 256 : 4 * shape.hidden);
+  shape.ffn =
+      values.Int("ffn", shape.swiglu ? (8 * shape.hidden / 3 + 255) / 256 * 256 : 4 * shape.hidden);
   shape.rms = values.Text("norm", shape.swiglu ? "rms" : "layer") == "rms";
   const std::string position = values.Text("position", shape.swiglu ? "rotary" : "learned");
   shape.rotary = position == "rotary";

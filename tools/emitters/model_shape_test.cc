@@ -18,8 +18,8 @@ int64_t ParametersOf(const ModelShape& s) {
   const int64_t norm = s.hidden * (s.bias ? 2 : 1);
   const int64_t biases =
       s.bias ? queries + 2 * keys + 2 * s.hidden + s.ffn : 0;  // of four and two products
-  const int64_t tables = s.vocab * s.hidden * (s.tied ? 1 : 2) +
-                         (s.learned ? s.sequence * s.hidden : 0);
+  const int64_t tables =
+      s.vocab * s.hidden * (s.tied ? 1 : 2) + (s.learned ? s.sequence * s.hidden : 0);
   return s.layers * (attention + feed_forward + 2 * norm + biases) + norm + tables;
 }
 
@@ -28,11 +28,11 @@ TEST(ModelShape, IsThatOfTheModel) {
   for (const std::string model :
        {"gpt2-small", "gpt3-1.3b", "llama2-7b", "llama3-8b",
         "gpt:layers=3,hidden=96,heads=4,kv_heads=2,mlp=swiglu,vocab=100,seq=8",
-        "gpt:layers=2,hidden=64,heads=4,head_dim=32,norm=rms,bias=0,position=none,vocab=64,seq=8"}) {
+        "gpt:layers=2,hidden=64,heads=4,head_dim=32,norm=rms,bias=0,position=none,vocab=64,seq="
+        "8"}) {
     const auto shape = ShapeOfModel(model);
     ASSERT_TRUE(shape.has_value()) << model;
-    const ir::Function function =
-        importer::BuildBuiltinModel(model, 1, ir::DType::kBF16).value();
+    const ir::Function function = importer::BuildBuiltinModel(model, 1, ir::DType::kBF16).value();
     int64_t parameters = 0;
     for (const ir::Input& input : function.inputs()) {
       if (input.role != ir::InputRole::kParameter) continue;

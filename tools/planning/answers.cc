@@ -36,8 +36,7 @@ double SizeOf(const Answer& answer, Goal goal) {
 std::string ScalingRow(const Answer& answer, const Answer& smallest) {
   const double rate = answer.best.figures.throughput_samples_per_s;
   const double speedup = rate / smallest.best.figures.throughput_samples_per_s;
-  const double more =
-      static_cast<double>(answer.devices) / static_cast<double>(smallest.devices);
+  const double more = static_cast<double>(answer.devices) / static_cast<double>(smallest.devices);
   std::string costs;
   if (answer.run.steps > 0) costs = absl::StrFormat(" %9s", search::AmountText(answer.run.days()));
   if (answer.sample_price > 0) {
@@ -58,7 +57,9 @@ std::string ScalingTable(const std::vector<const Answer*>& sizes) {
       "\nwhat more devices buy, %s, batch %d:\n%8s %12s %14s %9s %11s %7s %10s%s%s\n",
       first.question.model.model, first.question.model.batch_size, "devices", "step", "samples/s",
       "speedup", "efficiency", "MFU", "memory", run ? "      days" : "",
-      !priced ? "" : run ? "     price/run" : "  price/sample");
+      !priced ? ""
+      : run   ? "     price/run"
+              : "  price/sample");
   for (const Answer* size : sizes) text += ScalingRow(*size, first);
   return text;
 }
@@ -79,8 +80,8 @@ absl::Status TellEmitted(const EmitTarget& target, const Emitted& emitted) {
   std::cout << "\n" << emitter.summary << ": " << target.file << "\n";
   // A file without comments has its notes here.
   if (emitter.comment.empty()) std::cout << WithNotes({"", emitted.notes}, "# ");
-  return WriteFile(target.file, emitter.comment.empty() ? emitted.text
-                                                        : WithNotes(emitted, emitter.comment));
+  return WriteFile(target.file,
+                   emitter.comment.empty() ? emitted.text : WithNotes(emitted, emitter.comment));
 }
 
 }  // namespace
@@ -102,8 +103,8 @@ Answer AnswerOf(const Question& question, const search::Setting& setting,
   if (ranked.size() > 1) answer.second = *ranked[1];
   const std::string& optimizer = question.model.optimizer;
   for (const EmitTarget& target : targets) {
-    answer.emitted.push_back(target.emitter->emit(
-        {setting, answer.best.plan, optimizer.empty() ? "adam" : optimizer}));
+    answer.emitted.push_back(
+        target.emitter->emit({setting, answer.best.plan, optimizer.empty() ? "adam" : optimizer}));
   }
   return answer;
 }
@@ -141,8 +142,9 @@ std::string MisfitLine(const search::SettingOf& setting_of, const search::Search
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows.IsPruned(i) || rows.IsLeft(i)) continue;
     const search::Result* const played = rows.Played(i);
-    const bool memory = played == nullptr || (played->infeasible.has_value() &&
-                                              played->infeasible->reason == InfeasibleReason::kMemory);
+    const bool memory =
+        played == nullptr ||
+        (played->infeasible.has_value() && played->infeasible->reason == InfeasibleReason::kMemory);
     if (memory && (!closest.has_value() || rows.MemoryOf(i) < rows.MemoryOf(*closest))) closest = i;
   }
   if (!closest.has_value()) {
@@ -152,8 +154,8 @@ std::string MisfitLine(const search::SettingOf& setting_of, const search::Search
   const search::Setting& setting = setting_of(row.plan);
   const Bytes limit = search::MemoryLimit(setting, row.plan), need = row.peak_memory;
   return absl::StrCat("needs ", ToString(need), row.ran ? " a rank, " : " a rank at least, ",
-                      need > limit ? ToString(need - limit) : "more", " too much: ",
-                      transforms::ToString(row.plan, setting.base));
+                      need > limit ? ToString(need - limit) : "more",
+                      " too much: ", transforms::ToString(row.plan, setting.base));
 }
 
 absl::Status TellNext(const AskedCommand& asked, const Answer& answer,

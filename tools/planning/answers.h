@@ -26,8 +26,8 @@ struct Answer {
   search::ParallelPlan base = {};
   int64_t devices = 0;  // of the cluster
   int64_t tokens_a_sample = 1;
-  double sample_price = 0;    // 0: nobody says
-  search::RunCost run = {};   // 0 steps: nobody says
+  double sample_price = 0;            // 0: nobody says
+  search::RunCost run = {};           // 0 steps: nobody says
   std::vector<Emitted> emitted = {};  // for each target of --emit
 };
 

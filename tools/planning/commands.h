@@ -13,10 +13,10 @@ namespace orrery::tools {
 
 /// What was asked.
 struct AskedCommand {
-  std::string program;          // of grid_search, as it was called: "build/bin/grid_search"
-  std::vector<FlagText> given;  // its flags
-  ModelFlags model;             // of one question
-  search::ParallelPlan base;    // what its preset chooses
+  std::string program;               // of grid_search, as it was called: "build/bin/grid_search"
+  std::vector<FlagText> given = {};  // its flags
+  ModelFlags model = {};             // of one question
+  search::ParallelPlan base = {};    // what its preset chooses
 };
 
 /// The call of `simulate` that plays the plan: with all flags that the search was given and that

@@ -22,8 +22,10 @@ constexpr size_t kMostSizes = 64;
 
 absl::Status NoSizes(absl::string_view text) {
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "': wanted numbers of devices, as in 64,128,256, 64..1024 (doubling) "
-                              "or 64..1024:64 (in steps), ascending and at most ", kMostSizes));
+      absl::StrCat("'", text,
+                   "': wanted numbers of devices, as in 64,128,256, 64..1024 (doubling) "
+                   "or 64..1024:64 (in steps), ascending and at most ",
+                   kMostSizes));
 }
 
 absl::StatusOr<int64_t> SizeOf(absl::string_view number, absl::string_view text) {
@@ -61,18 +63,18 @@ void AddPlanningFlags(po::options_description& options, PlanningFlags& flags) {
                         "what is wanted: throughput, time, memory (the least) or price (of a "
                         "sample; with --price) [throughput]")(
       "tokens", po::value(&flags.tokens),
-      "tokens of the whole training run, as in 15T or 300B: tells its days, device-hours and price")(
-      "samples", po::value(&flags.samples), "samples of the whole run, in place of --tokens")(
+      "tokens of the whole training run, as in 15T or 300B: tells its days, device-hours and "
+      "price")("samples", po::value(&flags.samples),
+               "samples of the whole run, in place of --tokens")(
       "gpus", po::value(&flags.gpus),
       "devices, as in 64..1024 (doubling), 64..1024:64 or 64,96,128: searches the cluster in each "
       "of these sizes, and tells what more devices buy")(
       "fits-on", po::bool_switch(&flags.fits_on),
       "searches the fewest devices on which anything fits: of --gpus, or of all sizes that divide "
-      "the cluster's")(
-      "emit", po::value(&flags.emit)->composing(),
-      absl::StrCat("prints the best plan for ", EmitterNames(),
-                   ", or writes it: deepspeed=FILE (repeat for more)")
-          .c_str());
+      "the cluster's")("emit", po::value(&flags.emit)->composing(),
+                       absl::StrCat("prints the best plan for ", EmitterNames(),
+                                    ", or writes it: deepspeed=FILE (repeat for more)")
+                           .c_str());
 }
 
 search::Goal GoalOf(const PlanningFlags& flags) {
@@ -82,13 +84,15 @@ search::Goal GoalOf(const PlanningFlags& flags) {
 absl::StatusOr<double> ParseAmount(absl::string_view text) {
   absl::string_view number = text;
   double factor = 1, amount = 0;
-  for (const auto& [unit, size] : {std::pair{"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9},
-                                   {"T", 1e12}}) {
+  for (const auto& [unit, size] :
+       {std::pair{"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}, {"T", 1e12}}) {
     if (!absl::ConsumeSuffix(&number, unit)) continue;
     factor = size;
     break;
   }
-  if (!absl::SimpleAtod(number, &amount) || !(amount * factor >= 1) || amount * factor > 1e18) {
+  const bool spaced = number.find_first_of(" \t") != absl::string_view::npos;
+  if (spaced || !absl::SimpleAtod(number, &amount) || !(amount * factor >= 1) ||
+      amount * factor > 1e18) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", text, "': wanted a number of at least 1, as in 15T, 300B or 1.5e12"));
   }

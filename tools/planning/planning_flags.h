@@ -22,11 +22,12 @@ namespace orrery::tools {
 
 /// The flags as they were given.
 struct PlanningFlags {
-  std::string goal;               // as search::ParseGoal reads it; empty: throughput
-  std::string tokens, samples;    // of the whole run
-  std::string gpus;               // as ParseSizes reads it
-  bool fits_on = false;           // the fewest devices that hold it
-  std::vector<std::string> emit;  // "megatron", "deepspeed=FILE"
+  std::string goal = {};               // as search::ParseGoal reads it; empty: throughput
+  std::string tokens = {};             // of the whole run
+  std::string samples = {};            // likewise
+  std::string gpus = {};               // as ParseSizes reads it
+  bool fits_on = false;                // the fewest devices that hold it
+  std::vector<std::string> emit = {};  // "megatron", "deepspeed=FILE"
 };
 
 /// Adds them to `options`, bound to `flags`.

@@ -47,12 +47,14 @@ void WriteDegrees(Draft& draft) {
   }
   if (plan.hp > 1) {
     draft.json["tensor_parallel"]["autotp_size"] = plan.hp;
-    draft.notes.Say("tensor parallelism is column and row products there: --sharding megatron "
-                    "--sequence-parallel=0 predicts it");
+    draft.notes.Say(
+        "tensor parallelism is column and row products there: --sharding megatron "
+        "--sequence-parallel=0 predicts it");
   }
   if (plan.pp > 1) {
-    draft.notes.Lack("pp", "a pipeline is code: PipelineModule(num_stages=…), whose engine trains "
-                           "1f1b");
+    draft.notes.Lack("pp",
+                     "a pipeline is code: PipelineModule(num_stages=…), whose engine trains "
+                     "1f1b");
     if (plan.zero > 1) draft.notes.Say("DeepSpeed's pipelines go with ZeRO's stages 0 and 1 alone");
   }
   if (plan.schedule.name() != "1f1b") {
@@ -63,8 +65,9 @@ void WriteDegrees(Draft& draft) {
     draft.notes.Lack("layers-per-stage", "PipelineModule(partition_method=…) cuts the model");
   }
   if (plan.cp > 1) {
-    draft.notes.Lack("cp", "sequence parallelism is code: Ulysses (all-to-all) in place of "
-                           "attention, with a process group of so many ranks");
+    draft.notes.Lack("cp",
+                     "sequence parallelism is code: Ulysses (all-to-all) in place of "
+                     "attention, with a process group of so many ranks");
     if (plan.context_attention != transforms::ContextAttention::kAllToAll) {
       draft.notes.Lack("context-attention", "Ulysses has all-to-all");
     }
@@ -72,7 +75,8 @@ void WriteDegrees(Draft& draft) {
   if (plan.ep == 1) return;
   draft.json["expert_parallel"]["enabled"] = true;
   draft.json["expert_parallel"]["autoep_size"] = plan.ep;
-  if (plan.hp > 1) draft.notes.Say("DeepSpeed's AutoEP does not go with AutoTP: ep and hp of over 1");
+  if (plan.hp > 1)
+    draft.notes.Say("DeepSpeed's AutoEP does not go with AutoTP: ep and hp of over 1");
 }
 
 void WriteState(Draft& draft) {
@@ -88,8 +92,9 @@ void WriteState(Draft& draft) {
   if (plan.zero_group == 0) return;
   if (plan.zero == 3) {
     zero["zero_hpz_partition_size"] = plan.zero_group;
-    draft.notes.Lack("zero-group", "ZeRO++ gathers parameters within such groups, and shards the "
-                                   "optimizer over all ranks");
+    draft.notes.Lack("zero-group",
+                     "ZeRO++ gathers parameters within such groups, and shards the "
+                     "optimizer over all ranks");
   } else {
     draft.notes.Lack("zero-group", "groups are of stage 3 there (zero_hpz_partition_size)");
   }
@@ -106,8 +111,9 @@ void WriteMemory(Draft& draft) {
   const std::string recompute = ToString(plan.recompute);
   if (recompute != "none") {
     draft.json["activation_checkpointing"]["partition_activations"] = false;
-    draft.notes.Lack("recompute", "what is run again is code: deepspeed.checkpointing.checkpoint "
-                                  "around it");
+    draft.notes.Lack("recompute",
+                     "what is run again is code: deepspeed.checkpointing.checkpoint "
+                     "around it");
   }
   if (!plan.offload.activations) return;
   draft.json["activation_checkpointing"]["cpu_checkpointing"] = true;
@@ -124,8 +130,9 @@ void WriteType(Draft& draft) {
     case StepDType::kF8Blocks:
     case StepDType::kF4Mixed:
     case StepDType::kF8:
-      return draft.notes.Lack("dtype", "products of 8 and 4 bits are of the model's code "
-                                       "(TransformerEngine)");
+      return draft.notes.Lack("dtype",
+                              "products of 8 and 4 bits are of the model's code "
+                              "(TransformerEngine)");
     default:
       return;
   }

@@ -62,8 +62,8 @@ void WriteDegrees(Draft& draft) {
 
 // Stages by their layers: "Et*7|t*9L".
 std::string Layout(const std::vector<int64_t>& layers) {
-  const std::string stages =
-      absl::StrJoin(layers, "|", [](std::string* out, int64_t n) { absl::StrAppend(out, "t*", n); });
+  const std::string stages = absl::StrJoin(
+      layers, "|", [](std::string* out, int64_t n) { absl::StrAppend(out, "t*", n); });
   return absl::StrCat("\"E", stages, "L\"");
 }
 
@@ -78,8 +78,7 @@ void WritePipeline(Draft& draft) {
     if (!plan.layers_per_stage.empty()) draft.notes.Lack("layers-per-stage", "there is one stage");
     return;
   }
-  const int64_t chunks =
-      interleaved ? search::ShapeOf(*plan.schedule, plan).chunks : int64_t{1};
+  const int64_t chunks = interleaved ? search::ShapeOf(*plan.schedule, plan).chunks : int64_t{1};
   if (name != "1f1b" && !interleaved) {
     draft.notes.Lack("schedule", "Megatron-LM has 1f1b and interleaved; these arguments run 1f1b");
   }
@@ -92,8 +91,11 @@ void WritePipeline(Draft& draft) {
   if (interleaved) draft.arguments.Add("num-virtual-stages-per-pipeline-rank", chunks);
   const int64_t stages = plan.pp * chunks;
   if (draft.shape.has_value() && draft.shape->layers % stages != 0) {
-    draft.notes.Say(absl::StrCat("no counterpart: ", draft.shape->layers, " layers are no whole "
-                                 "number for each of ", stages, " stages, which Megatron-LM wants "
+    draft.notes.Say(absl::StrCat("no counterpart: ", draft.shape->layers,
+                                 " layers are no whole "
+                                 "number for each of ",
+                                 stages,
+                                 " stages, which Megatron-LM wants "
                                  "unless --pipeline-model-parallel-layout says where they begin; "
                                  "--layers-per-stage of simulate takes the same numbers"));
   }
@@ -111,8 +113,9 @@ void WriteSharding(Draft& draft) {
   if (plan.sharding == transforms::ShardingMethod::kDistir) {
     draft.notes.Lack("sharding", "Megatron-LM has its own pattern of column and row products");
   } else if (!plan.by_pattern() && plan.hp > 1) {
-    draft.notes.Say("tensor parallelism is Megatron-LM's own pattern there: --sharding megatron "
-                    "predicts it; auto may have found a faster one");
+    draft.notes.Say(
+        "tensor parallelism is Megatron-LM's own pattern there: --sharding megatron "
+        "predicts it; auto may have found a faster one");
   }
   if (plan.cp == 1) return;
   using transforms::ContextAttention;
@@ -124,8 +127,9 @@ void WriteSharding(Draft& draft) {
     case ContextAttention::kAllGather:
       return draft.arguments.Add("cp-comm-type", "allgather");
     case ContextAttention::kAuto:
-      draft.notes.Say("--context-attention auto was the fastest of ring (--cp-comm-type p2p, the "
-                      "default there), all-to-all (a2a) and all-gather");
+      draft.notes.Say(
+          "--context-attention auto was the fastest of ring (--cp-comm-type p2p, the "
+          "default there), all-to-all (a2a) and all-gather");
   }
 }
 
@@ -147,7 +151,8 @@ void WriteState(Draft& draft) {
     if (plan.zero > 0 && of_state % plan.zero_group == 0) {
       draft.arguments.Add("num-distributed-optimizer-instances", of_state / plan.zero_group);
     } else {
-      draft.notes.Lack("zero-group", "it does not divide the data-parallel ranks, or shards nothing");
+      draft.notes.Lack("zero-group",
+                       "it does not divide the data-parallel ranks, or shards nothing");
     }
   }
   if (plan.bucket_size != ParallelPlan().bucket_size) {
@@ -197,8 +202,9 @@ void WriteOffload(Draft& draft) {
     // All but the last, which backward wants at once.
     draft.arguments.Add("cpu-offloading-num-layers", draft.shape->layers - 1);
   } else {
-    draft.notes.Lack("offload", "Megatron-LM offloads activations of whole layers, and of no "
-                                "pipeline");
+    draft.notes.Lack("offload",
+                     "Megatron-LM offloads activations of whole layers, and of no "
+                     "pipeline");
   }
 }
 
@@ -232,8 +238,9 @@ void WriteOrder(Draft& draft) {
   if (order == std::vector<std::string>{"hp", "cp", "ep", "pp", "dp"}) {
     draft.arguments.Add("use-tp-pp-dp-mapping");
   } else {
-    draft.notes.Lack("order", "ranks are numbered tp-cp-ep-dp-pp, or with --use-tp-pp-dp-mapping "
-                              "tp-cp-ep-pp-dp");
+    draft.notes.Lack("order",
+                     "ranks are numbered tp-cp-ep-dp-pp, or with --use-tp-pp-dp-mapping "
+                     "tp-cp-ep-pp-dp");
   }
 }
 
@@ -306,7 +313,8 @@ void WriteModel(Draft& draft) {
   arguments.Add("hidden-dropout", ShortestText(shape.dropout));
   arguments.Add("attention-dropout", ShortestText(shape.attention_dropout));
   WriteExperts(shape, draft);
-  if (shape.adapters) draft.notes.Say("no counterpart: adapters (lora=…) are not of pretrain_gpt.py");
+  if (shape.adapters)
+    draft.notes.Say("no counterpart: adapters (lora=…) are not of pretrain_gpt.py");
 }
 
 Emitted Emit(const EmitQuestion& question) {

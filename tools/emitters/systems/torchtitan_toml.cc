@@ -66,7 +66,8 @@ void WriteModel(Draft& draft) {
   const std::string& model = draft.question.setting.model_name;
   const auto flavor = flavors.find(model.substr(0, model.find(':')));
   if (flavor == flavors.end()) {
-    draft.notes.Say(absl::StrCat("no counterpart: --model ", model, ": torchtitan trains models "
+    draft.notes.Say(absl::StrCat("no counterpart: --model ", model,
+                                 ": torchtitan trains models "
                                  "of its own: [model] name and flavor are yours to say"));
   } else {
     draft.toml.SetText("model", "name", "llama3");
@@ -76,8 +77,8 @@ void WriteModel(Draft& draft) {
   if (optimizer == "adam") {
     draft.toml.SetText("optimizer", "name", "AdamW");
   } else {
-    draft.notes.Say(absl::StrCat("no counterpart: --optimizer ", optimizer,
-                                 ": torchtitan has Adam and AdamW"));
+    draft.notes.Say(
+        absl::StrCat("no counterpart: --optimizer ", optimizer, ": torchtitan has Adam and AdamW"));
   }
 }
 
@@ -104,7 +105,8 @@ void WriteState(Draft& draft) {
     if (plan.zero > 0 && ranks % plan.zero_group == 0) {
       shard = plan.zero_group;
     } else {
-      draft.notes.Lack("zero-group", "it does not divide the data-parallel ranks, or shards nothing");
+      draft.notes.Lack("zero-group",
+                       "it does not divide the data-parallel ranks, or shards nothing");
     }
   }
   draft.toml.Set(kParallelism, "data_parallel_replicate_degree", ranks / shard);
@@ -118,8 +120,9 @@ void WriteState(Draft& draft) {
   if (plan.zero == 3) draft.toml.SetText(kParallelism, "fsdp_reshard_after_forward", "always");
   if (plan.zero == 1 || plan.zero == 2) {
     draft.toml.SetText(kParallelism, "fsdp_reshard_after_forward", "never");
-    draft.notes.Lack("zero", "FSDP shards parameters, too, and gathers them once a step with "
-                             "fsdp_reshard_after_forward = \"never\"");
+    draft.notes.Lack("zero",
+                     "FSDP shards parameters, too, and gathers them once a step with "
+                     "fsdp_reshard_after_forward = \"never\"");
   }
   if (plan.bucket_size != ParallelPlan().bucket_size) {
     draft.notes.Lack("bucket-size", "FSDP's units are layers");
@@ -137,8 +140,9 @@ void WriteTensors(Draft& draft) {
       draft.notes.Lack("sequence-parallel", "tensor parallelism splits the sequence there");
     }
     if (!plan.by_pattern() || plan.by_products()) {
-      draft.notes.Say("tensor parallelism is Megatron's pattern there: --sharding megatron "
-                      "predicts it");
+      draft.notes.Say(
+          "tensor parallelism is Megatron's pattern there: --sharding megatron "
+          "predicts it");
     }
     if (draft.question.setting.lowering.kernels.pipelines_products) {
       draft.toml.Set(kParallelism, "enable_async_tensor_parallel", "true");
@@ -153,8 +157,9 @@ void WriteTensors(Draft& draft) {
   } else if (plan.context_attention == ContextAttention::kRing) {
     draft.toml.SetText(kParallelism, "context_parallel_rotate_method", "alltoall");
   } else {
-    draft.notes.Lack("context-attention", "keys and values are gathered there, or passed on in a "
-                                          "ring (context_parallel_rotate_method)");
+    draft.notes.Lack("context-attention",
+                     "keys and values are gathered there, or passed on in a "
+                     "ring (context_parallel_rotate_method)");
   }
 }
 
@@ -179,8 +184,9 @@ void WritePipeline(Draft& draft) {
       {"dualpipe-v", "DualPipeV"}};
   const auto found = names.find(name);
   if (found == names.end()) {
-    draft.notes.Lack("schedule", "torch.distributed.pipelining has none of that name; this file "
-                                 "runs 1F1B");
+    draft.notes.Lack("schedule",
+                     "torch.distributed.pipelining has none of that name; this file "
+                     "runs 1F1B");
   }
   draft.toml.SetText(kParallelism, "pipeline_parallel_schedule",
                      found == names.end() ? "1F1B" : found->second);
@@ -192,11 +198,11 @@ void WritePipeline(Draft& draft) {
     draft.toml.Set(kParallelism, "pipeline_parallel_layers_per_stage",
                    draft.shape->layers / stages);
   } else if (plan.chunks > 0) {
-    draft.notes.Lack("chunks", absl::StrCat("the layers are no whole number for each of ", stages,
-                                            " stages"));
+    draft.notes.Lack(
+        "chunks", absl::StrCat("the layers are no whole number for each of ", stages, " stages"));
   } else {
-    draft.notes.Say(absl::StrCat("the model is cut into ", stages,
-                                 " stages where torchtitan cuts it"));
+    draft.notes.Say(
+        absl::StrCat("the model is cut into ", stages, " stages where torchtitan cuts it"));
   }
 }
 
@@ -204,8 +210,10 @@ void WriteRecompute(Draft& draft) {
   draft.notes.Take("recompute");
   const std::string text = ToString(draft.plan.recompute);
   constexpr absl::string_view kSection = "activation_checkpoint";
-  draft.toml.SetText(kSection, "mode", text == "none" ? "none" : text == "selective" ? "selective"
-                                                                                     : "full");
+  draft.toml.SetText(kSection, "mode",
+                     text == "none"        ? "none"
+                     : text == "selective" ? "selective"
+                                           : "full");
   if (text == "selective") {
     draft.toml.SetText(kSection, "selective_ac_option", "op");
     draft.notes.Lack("recompute", "selective there keeps every other product, and drops the rest");
