@@ -85,8 +85,7 @@ TEST(QuestionsOf, AskEachSizeOfEachCluster) {
   lists.model.model = "mlp:layers=4,dim=64";
   lists.model.cluster = "dgx-h100:2,uniform:8@200Gbps";
   lists.batch_sizes = {16, 32};
-  lists.price = "2,1";
-  const auto questions = QuestionsOf(lists, {.gpus = "8,16"});
+  const auto questions = QuestionsOf(lists, {.price = "2,1", .gpus = "8,16"});
   ASSERT_TRUE(questions.ok()) << questions.status();
   ASSERT_EQ(questions->size(), 8u);
   EXPECT_EQ((*questions)[0].model.cluster, "dgx-h100:1");

@@ -59,9 +59,12 @@ absl::StatusOr<std::vector<int64_t>> ParseRange(absl::string_view text) {
 }  // namespace planning_flags_cc
 
 void AddPlanningFlags(po::options_description& options, PlanningFlags& flags) {
-  options.add_options()("goal", po::value(&flags.goal),
-                        "what is wanted: throughput, time, memory (the least) or price (of a "
-                        "sample; with --price) [throughput]")(
+  options.add_options()(
+      "price", po::value(&flags.price),
+      "what a device costs an hour, in any currency; with several clusters one each or one of all")(
+      "goal", po::value(&flags.goal),
+      "what is wanted: throughput, time, memory (the least) or price (of a "
+      "sample; with --price) [throughput]")(
       "tokens", po::value(&flags.tokens),
       "tokens of the whole training run, as in 15T or 300B: tells its days, device-hours and "
       "price")("samples", po::value(&flags.samples),

@@ -22,6 +22,7 @@ namespace orrery::tools {
 
 /// The flags as they were given.
 struct PlanningFlags {
+  std::string price = {};              // of a device-hour, as ParsePrices reads it
   std::string goal = {};               // as search::ParseGoal reads it; empty: throughput
   std::string tokens = {};             // of the whole run
   std::string samples = {};            // likewise

@@ -2,6 +2,7 @@
 
 #include "cluster/resize.h"
 #include "support/status.h"
+#include "tools/model_columns.h"
 #include "tools/search_lists.h"
 
 namespace orrery::tools {
@@ -33,18 +34,21 @@ absl::StatusOr<std::vector<Question>> QuestionsOf(const QuestionLists& lists,
                                                   const PlanningFlags& planning) {
   const std::vector<std::string> clusters = SplitNames(lists.model.cluster, /*plain=*/false);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<double> prices,
-                          Annotated(ParsePrices(lists.price, clusters.size()), "--price"));
+                          Annotated(ParsePrices(planning.price, clusters.size()), "--price"));
   std::vector<std::vector<std::string>> sizes;
   for (const std::string& cluster : clusters) {
     ORRERY_ASSIGN_OR_RETURN(sizes.emplace_back(), questions_cc::SizesOf(cluster, planning));
   }
+  const std::vector<std::string> models = SplitNames(lists.model.model, /*plain=*/true);
+  const std::vector<std::string> columns = ModelColumnNames(models);
   std::vector<Question> questions;
   size_t group = 0;
-  for (const std::string& model : SplitNames(lists.model.model, /*plain=*/true)) {
+  for (const std::string& model : models) {
     for (size_t c = 0; c < clusters.size(); ++c) {
       for (const int64_t batch_size : lists.batch_sizes) {
         for (const std::string& cluster : sizes[c]) {
-          Question& question = questions.emplace_back(Question{lists.model, prices[c], group});
+          Question& question = questions.emplace_back(
+              Question{lists.model, prices[c], group, ModelColumnsOf(model, columns)});
           question.model.model = model;
           question.model.cluster = cluster;
           question.model.batch_size = batch_size;

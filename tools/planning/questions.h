@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "search/settings/setting.h"
 #include "tools/flags.h"
 #include "tools/planning/planning_flags.h"
 
@@ -19,13 +20,13 @@ struct Question {
   ModelFlags model;
   double device_hour = 0;
   size_t group = 0;  // alike for those that differ in the size of their cluster alone
+  std::vector<search::ModelColumn> model_columns = {};  // of tables (tools/model_columns.h)
 };
 
 /// What is asked for.
 struct QuestionLists {
   ModelFlags model;  // whose model and cluster may be lists
   std::vector<int64_t> batch_sizes;
-  std::string price;  // as --price has it
 };
 
 /// Each model on each cluster with each batch size, in each size of --gpus, ascending; with

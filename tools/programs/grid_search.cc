@@ -49,7 +49,6 @@ struct Flags {
   PlanFlags axes;
   std::string space = "default";
   std::string stack = "ideal";
-  std::string price;
   bool cuda_graphs = false;
   TraceFlags trace;
   std::vector<std::string> diff;  // two candidates
@@ -294,9 +293,8 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
   ORRERY_ASSIGN_OR_RETURN(const search::Space space, SpaceOf(flags));
-  ORRERY_ASSIGN_OR_RETURN(
-      const std::vector<Question> questions,
-      QuestionsOf({flags.model, flags.batch_sizes, flags.price}, flags.planning));
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<Question> questions,
+                          QuestionsOf({flags.model, flags.batch_sizes}, flags.planning));
   const bool several = questions.size() > 1;
   ORRERY_ASSIGN_OR_RETURN(std::vector<PlotFile> plots, ReadSearchPlots(flags.files.plot, several));
   SearchFiles files(flags.files, std::move(plots));
@@ -335,6 +333,7 @@ absl::StatusOr<std::vector<FlagText>> Further(const std::vector<FlagText>& given
 
 int Main(int argc, char** argv) {
   Flags flags;
+  flags.program = argv[0];
   ProgramSpec spec{
       .usage = "grid_search --model M --batch-size B --cluster C [flags]",
       .about =
@@ -359,11 +358,9 @@ int Main(int argc, char** argv) {
       "exhaustive, beam or annealing [exhaustive; with a budget beam]")(
       "budget", po::value(&flags.job.budget),
       "play so long, as in 60s, 10min or 2h, or so many candidates, and tell how sure the best is "
-      "[all; of over 100,000 candidates 10s and 6s a million]")("seed", po::value(&flags.job.seed),
-                                                                "of --method annealing [1]")(
-      "price", po::value(&flags.price),
-      "what a device costs an hour, in any currency; with several clusters one each or one of all")(
-      "top", po::value(&flags.top), "candidates to print [10]")(
+      "[all; of over 100,000 candidates 10s and 6s a million]")(
+      "seed", po::value(&flags.job.seed), "of --method annealing [1]")("top", po::value(&flags.top),
+                                                                       "candidates to print [10]")(
       "diff", po::value(&flags.diff)->multitoken(),
       "A B: why A is faster than B, part by part; places in the table, 1 and 2, or values of axes, "
       "'dp=2 pp=4'")("stack", po::value(&flags.stack), StackHelp().c_str())(
@@ -386,7 +383,6 @@ int Main(int argc, char** argv) {
       "I/N: do the I-th of N parts alone, which take about equally long, as in 2/3")(
       "merge", po::value(&flags.job.merge)->multitoken(),
       "journals of all parts, F1 F2 …: tell what one search would have told");
-  flags.program = argv[0];
   flags.files.command = CommandText(argc, argv);
   std::unique_ptr<Team> team;
   const int code = RunProgram(argc, argv, spec, [&] { return Search(flags, team); });
