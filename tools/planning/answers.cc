@@ -139,7 +139,9 @@ const Answer& WinnerOf(const std::vector<Answer>& answers, search::Goal goal) {
 
 std::string MisfitLine(const search::SettingOf& setting_of, const search::SearchRows& rows) {
   std::optional<size_t> closest;
+  int64_t left = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
+    left += rows.IsLeft(i) ? 1 : 0;
     if (rows.IsPruned(i) || rows.IsLeft(i)) continue;
     const search::Result* const played = rows.Played(i);
     const bool memory =
@@ -147,15 +149,17 @@ std::string MisfitLine(const search::SettingOf& setting_of, const search::Search
         (played->infeasible.has_value() && played->infeasible->reason == InfeasibleReason::kMemory);
     if (memory && (!closest.has_value() || rows.MemoryOf(i) < rows.MemoryOf(*closest))) closest = i;
   }
+  const std::string doubt =
+      left > 0 ? absl::StrCat("; not sure: ", left, " candidates are left, try more --budget") : "";
   if (!closest.has_value()) {
-    return absl::StrCat(rows.size(), " candidates, none of which can be played");
+    return absl::StrCat(rows.size(), " candidates, none of which can be played", doubt);
   }
   const search::Result row = rows[*closest];
   const search::Setting& setting = setting_of(row.plan);
   const Bytes limit = search::MemoryLimit(setting, row.plan), need = row.peak_memory;
   return absl::StrCat("needs ", ToString(need), row.ran ? " a rank, " : " a rank at least, ",
                       need > limit ? ToString(need - limit) : "more",
-                      " too much: ", transforms::ToString(row.plan, setting.base));
+                      " too much: ", transforms::ToString(row.plan, setting.base), doubt);
 }
 
 absl::Status TellNext(const AskedCommand& asked, const Answer& answer,

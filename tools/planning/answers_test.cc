@@ -75,6 +75,9 @@ TEST(MisfitLine, SaysHowMuchTheClosestLacks) {
   EXPECT_EQ(MisfitLine(setting_of, results),
             "needs 3.00 MiB a rank at least, 2.00 MiB too much: --dp 1 --hp 8 --pp 1 "
             "--micro-batches 1 --schedule 1f1b");
+  results.emplace_back().left = true;
+  EXPECT_THAT(MisfitLine(setting_of, results),
+              testing::EndsWith("; not sure: 1 candidates are left, try more --budget"));
   results.resize(1);
   results[0].infeasible->reason = InfeasibleReason::kDivisibility;
   EXPECT_EQ(MisfitLine(setting_of, results), "1 candidates, none of which can be played");
