@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "support/printable.h"
 
 namespace orrery::tools {
 namespace completion_cc {
@@ -101,11 +102,12 @@ std::string BashScript(const CompletedProgram& program) {
 std::string ZshAction(const CompletedFlag& flag) {
   std::vector<std::string> whole, begun;
   for (const std::string& value : flag.values) {
-    (absl::EndsWith(value, ":") ? begun : whole).push_back(Quoted(value));
+    (absl::EndsWith(value, ":") ? begun : whole).push_back(ShellWord(value));
   }
   std::string action;
   if (!whole.empty()) {
-    absl::StrAppend(&action, "_sequence compadd - ", absl::StrJoin(whole, " "));
+    // Of a list the last one is completed.
+    absl::StrAppend(&action, "compset -P \"*,\"; compadd - ", absl::StrJoin(whole, " "));
   }
   if (!begun.empty()) {
     absl::StrAppend(&action, action.empty() ? "" : "; ", "compadd -S \"\" - ",

@@ -1,4 +1,3 @@
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -14,8 +13,8 @@
 #include "ir/text/layout_text.h"
 #include "ir/text/lexer.h"
 #include "ir/text/text.h"
+#include "ir/text/wanted_op.h"
 #include "ir/verifier.h"
-#include "support/names/near_names.h"
 #include "support/status.h"
 
 namespace orrery::ir {
@@ -36,17 +35,6 @@ std::string Show(const Token& token) {
     default:
       return absl::StrCat("'", token.text, "'");
   }
-}
-
-constexpr absl::string_view kOpNames[] = {
-#define ORRERY_OP(name, file) #name,
-#include "ir/ops.def"
-#undef ORRERY_OP
-};
-
-// There are over a hundred: none is listed that is not near.
-std::string OpWanted(absl::string_view found) {
-  return WantedNames(found, kOpNames, /*lister=*/"", "the name of an op");
 }
 
 // Recursive descent over the grammar in text.h; one method a rule. Each leaves the token after its
@@ -282,7 +270,7 @@ class Parser {
       ORRERY_RETURN_IF_ERROR(Mark('='));
     }
     const auto kind = token_.kind == TokenKind::kWord ? FindOp(token_.text) : std::nullopt;
-    if (!kind.has_value()) return Expected(OpWanted(token_.text));
+    if (!kind.has_value()) return Expected(WantedOp(token_.text));
     Advance();
     ORRERY_ASSIGN_OR_RETURN(const std::vector<ValueId> operands, Operands());
     ORRERY_ASSIGN_OR_RETURN(const AttributeSet attributes, Attributes());

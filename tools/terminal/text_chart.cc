@@ -74,9 +74,12 @@ class Canvas {
     if (marked) marks_[cell] = 1;
   }
 
+  // Without blanks at its end.
   std::string Row(size_t row, const Terminal& terminal) const {
     std::string text;
-    for (size_t i = row * columns_; i < (row + 1) * columns_; ++i) {
+    size_t end = (row + 1) * columns_;
+    while (end > row * columns_ && dots_[end - 1] == 0) --end;
+    for (size_t i = row * columns_; i < end; ++i) {
       if (marks_[i] != 0) {
         text += Paint(terminal.unicode ? "◆" : "*", Colour::kGreen, terminal);
       } else if (dots_[i] == 0) {

@@ -25,10 +25,10 @@ TEST(DrawScatter, HasAxesWithUnits) {
                         {.is_terminal = true, .columns = 27}, 5),
             R"(three plans
 step time; * on the front
-3 s +*                    
-    |                     
-2 s +          .          
-    |                     
+3 s +*
+    |
+2 s +          .
+    |
 1 s +                    *
     +---------------------
      1 GiB   2 GiB   3 GiB
@@ -41,8 +41,8 @@ TEST(DrawScatter, HasBrailleWhereThereIsUnicode) {
                         {.is_terminal = true, .columns = 27, .unicode = true}, 3),
             R"(three plans
 step time; ◆ on the front
-3 s ┤◆                    
-2 s ┤          ⠨          
+3 s ┤◆
+2 s ┤          ⠨
 1 s ┤                    ◆
     └─────────────────────
      1 GiB   2 GiB   3 GiB
