@@ -19,11 +19,18 @@ namespace {
 
 // Flags that change where results go and who finds them, but none of them. How many of the best are
 // wanted decides what is pruned.
-constexpr absl::string_view kNotAsked[] = {
-    "threads", "progress",    "quiet",       "csv",                "json",           "report",
-    "plot",    "part",        "resume",      "merge",              "method",         "budget",
-    "seed",    "price",       "diff",        "tokens",             "samples",        "emit",
-    "trace",   "trace-level", "trace-ranks", "trace-microbatches", "memory-snapshot"};
+constexpr absl::string_view kNotAsked[] = {"threads",        "progress",
+                                           "quiet",          "csv",
+                                           "json",           "report",
+                                           "plot",           "part",
+                                           "resume",         "merge",
+                                           "method",         "budget",
+                                           "seed",           "price",
+                                           "diff",           "tokens",
+                                           "samples",        "emit",
+                                           "trace",          "trace-level",
+                                           "trace-ranks",    "trace-microbatches",
+                                           "memory-snapshot"};
 
 bool IsAsked(const FlagText& flag) {
   return std::ranges::find(kNotAsked, flag.flag) == std::end(kNotAsked);

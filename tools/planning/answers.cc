@@ -9,6 +9,7 @@
 #include "search/bounds/least_memory.h"
 #include "support/check.h"
 #include "support/file.h"
+#include "support/number_text.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::tools {
@@ -114,7 +115,7 @@ std::string BestsText(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     absl::StrAppend(
         &text, answer.title, ": ", ToString(answer.best.step_time), ", ",
-        absl::StrFormat("%.4g samples/s", answer.best.figures.throughput_samples_per_s),
+        ShortNumber(answer.best.figures.throughput_samples_per_s), " samples/s",
         answer.sample_price > 0 ? absl::StrFormat(", %.4g a sample", answer.sample_price) : "",
         ": ", transforms::ToString(answer.best.plan, answer.base), "\n");
   }
