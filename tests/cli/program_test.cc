@@ -42,10 +42,13 @@ TEST(ProgramFile, TheFlagMayBeCutShort) {
   };
   const std::string whole = out("--program ");
   EXPECT_EQ(whole[0], '0');
-  for (const char* flag : {"--program=", "--progra ", "--prog ", "--prog=", "--pro ", "--pro="}) {
+  for (const char* flag : {"--program=", "--progra ", "--progra="}) {
     EXPECT_EQ(out(flag), whole) << flag;
   }
-  EXPECT_THAT(out("--pr "), HasSubstr("ambiguous"));
+  // It could be --progress.
+  for (const char* flag : {"--pr ", "--prog ", "--prog="}) {
+    EXPECT_THAT(out(flag), HasSubstr("ambiguous")) << flag;
+  }
   EXPECT_THAT(out("--programs "), HasSubstr("--programs"));
 }
 

@@ -242,7 +242,7 @@ TEST(Simulate, ExplainNamesTheBusiestLinkAndWhatRelievesIt) {
   EXPECT_EQ(StepTime(explained.out), StepTime(Execute(bad).out));
   const std::string relieved = StepTime(Execute(kTwoNodes + "--order pp,hp,dp").out);
   EXPECT_THAT(
-      explained.out.substr(explained.out.find("busiest")),
+      explained.out.substr(explained.out.find("busiest links")),
       testing::MatchesRegex(
           "busiest links, by level:\n"
           "  nic +[0-9.]+ % used, full for [0-9.]+ % of the step: device0 -> switch2 \\(nic\\) "
