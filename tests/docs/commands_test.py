@@ -4,7 +4,7 @@
 A page has a scratch folder that sees build/bin, examples, data and tests, and its commands run
 there one after the other. What is slow (with `--slow` it runs, too) or cannot be run is marked as such in the
 page and counted; a block that is neither run nor marked is a failure. docs/adding.md has the form.
-ORRERY_BLESS=1 writes what is printed into the page, where it shows no ellipsis.
+ORRERY_BLESS=1 writes what is printed into the page; look at the difference.
 """
 
 import argparse
@@ -119,18 +119,23 @@ class Page:
             printed.pop()
         if pages.agrees(printed, shown):
             return
-        self.bless(command, printed)
+        self.bless(block, command, printed)
         difference = difflib.unified_diff(shown, printed, "shown", "printed", lineterm="", n=1)
         self.fail(block, command.line, "\n".join([f"$ {command.text}", *difference]))
 
-    def bless(self, command: pages.Command, printed: list[str]) -> None:
+    def bless(self, block: pages.Block, command: pages.Command, printed: list[str]) -> None:
         shown = list(command.shown)
         while shown and not shown[-1]:
             shown.pop()
-        if any(line.strip() == "..." or "…" in line for line in shown):
+        if (refreshed := pages.refreshed(printed, shown)) is None:
             return
-        first = command.line + command.text.count("\n") + 1
-        self.tally.blessed.append((first, len(shown), printed))
+        first, count = command.line + command.text.count("\n") + 1, len(shown)
+        for kind in ("printed by", "excerpt of"):
+            if kind in block.marks:
+                first = block.line
+        if "excerpt of" in block.marks:
+            refreshed, count = refreshed[1:-1], count - 2
+        self.tally.blessed.append((first, count, refreshed))
 
     def check_file(self, block: pages.Block) -> None:
         """A file of the repository is as the page shows it; another one is there from now on."""

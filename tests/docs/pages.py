@@ -5,6 +5,7 @@ four spaces. What a reader need not see stands in HTML comments above it, the ma
 """
 
 import dataclasses
+import difflib
 import pathlib
 import re
 
@@ -164,3 +165,27 @@ def agrees(printed: list[str], shown: list[str]) -> bool:
         if not reached:
             return False
     return len(printed) in reached
+
+
+def like(line: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, line, other, autojunk=False).ratio()
+
+
+def refreshed(printed: list[str], shown: list[str]) -> list[str] | None:
+    """The shown lines as they should be: all that is printed, or around ellipses what is most like
+    them, in order; None where a line is like none."""
+    if not any(line.strip() in REST for line in shown):
+        return printed
+    result, at = [], 0
+    for line in shown:
+        if line.strip() in REST:
+            result.append(line)
+            continue
+        rest = range(at, len(printed))
+        same = [place for place in rest if is_shown(printed[place], line)]
+        place = same[0] if same else max(rest, key=lambda n: like(printed[n], line), default=None)
+        if place is None or not same and like(printed[place], line) < 0.6:
+            return None
+        result.append(line if same else printed[place])
+        at = place + 1
+    return result if agrees(printed, result) else None

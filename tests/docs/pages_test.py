@@ -106,9 +106,14 @@ class Commands(unittest.TestCase):
     def test_blessing_writes_what_is_printed(self) -> None:
         self.check(fenced("$ build/bin/say a b", "c", "", "$ build/bin/say d", "e"), bless="1")
         self.assertEqual(self.page, fenced("$ build/bin/say a b", "a", "b", "", "$ build/bin/say d", "d"))
-        rest = fenced("$ build/bin/say a b", "...", "c")
-        self.check(rest, bless="1")
-        self.assertEqual(self.page, rest)
+        self.check("<!-- excerpt of: build/bin/say a b -->\n" + fenced("bb"), bless="1")
+        self.assertIn("```\nb\n```", self.page)
+        command = "$ build/bin/say first 'time 3 s' last"
+        self.check(fenced(command, "...", "time 4 s", "..."), bless="1")
+        self.assertEqual(self.page, fenced(command, "...", "time 3 s", "..."))
+        strange = fenced(command, "...", "something else altogether")
+        self.check(strange, bless="1")
+        self.assertEqual(self.page, strange)
 
     def test_nothing_lands_in_the_repository(self) -> None:
         page = fenced("build/bin/say a > out/a.txt") + "\n" + fenced("build/bin/say a > b.txt")
