@@ -42,6 +42,7 @@ class ModelValues {
   int64_t batch() const { return batch_; }
   DType dtype() const { return dtype_; }
 
+  /// Gives a key a value, in place of the one that it may have.
   void Set(absl::string_view key, absl::string_view text) {
     texts_.insert_or_assign(std::string(key), std::string(text));
   }
@@ -50,7 +51,9 @@ class ModelValues {
   /// The value of a key; `fallback` where it has none. Without a fallback it must have one.
   int64_t Int(absl::string_view key) const;
   int64_t Int(absl::string_view key, int64_t fallback) const;
+  /// The value of a key that need not be a whole number; it must have one.
   double Number(absl::string_view key) const;
+  /// The value of a key as it was written; `fallback` where it has none.
   std::string Text(absl::string_view key, absl::string_view fallback = "") const;
 
  private:
