@@ -7,6 +7,8 @@
 
 #include "search/search.h"
 #include "search/settings/setting_test_util.h"
+#include "transforms/plan/axis.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
 namespace difference_test_cc {

@@ -22,7 +22,7 @@ RunCost CostOfRun(const Setting& setting, const Result& result) {
 
 std::string AmountText(double amount) {
   if (amount >= 100) return absl::StrFormat("%.0f", amount);
-  return absl::StrFormat(amount >= 10 ? "%.1f" : amount >= 1 ? "%.2f" : "%.3f", amount);
+  return absl::StrFormat("%.*f", amount >= 10 ? 1 : amount >= 1 ? 2 : 3, amount);
 }
 
 std::string RunText(const Setting& setting, const SearchRows& rows, int64_t top) {

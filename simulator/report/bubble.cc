@@ -38,7 +38,7 @@ IdTable<RankClassId, IdleEnds> IdleEndsOf(const Program& program, const Trace& t
 
 IdTable<RankClassId, Bubble> SplitBubbles(const Report& report,
                                           const IdTable<RankClassId, IdleEnds>& ends) {
-  ORRERY_CHECK(ends.size() == 0 || ends.size() == report.ranks.size())
+  ORRERY_CHECK(ends.empty() || ends.size() == report.ranks.size())
       << "the report is of another program";
   const auto computing = [&](const RankReport& rank) {
     return report.step_time - rank.idle - rank.exposed_communication;
@@ -49,7 +49,7 @@ IdTable<RankClassId, Bubble> SplitBubbles(const Report& report,
   for (int32_t i = 0; i < report.ranks.size(); ++i) {
     const RankReport& rank = report.ranks[RankClassId(i)];
     Bubble bubble;
-    if (ends.size() > 0) {
+    if (!ends.empty()) {
       bubble.warm_up = std::min(ends[RankClassId(i)].before, rank.idle);
       bubble.cool_down = std::min(ends[RankClassId(i)].after, rank.idle - bubble.warm_up);
     }
