@@ -59,7 +59,7 @@ TEST(DrawScatter, IsLogarithmicWhereNumbersDifferMuch) {
 }
 
 TEST(DrawScatter, FitsItsTerminal) {
-  for (const size_t columns : {20, 40, 60, 80, 120, 400}) {
+  for (const size_t columns : {20U, 40U, 60U, 80U, 120U, 400U}) {
     const std::string text =
         DrawScatter(Chart({{1, 3, true}, {3, 1, true}}),
                     {.is_terminal = true, .columns = columns, .unicode = true});
@@ -114,7 +114,7 @@ TEST(DrawBars, FitTheirTerminal) {
   chart.keys = {};
   chart.bars = {{.name = "reduce-scatter of hp over ports and more", .text = "4 s", .parts = {3}},
                 {.name = "ü", .text = "", .parts = {1}}};
-  for (const size_t columns : {20, 60, 80, 120, 400}) {
+  for (const size_t columns : {20U, 60U, 80U, 120U, 400U}) {
     const std::string text = DrawBars(chart, {.is_terminal = true, .columns = columns});
     const std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
     ASSERT_EQ(lines.size(), 3u);
