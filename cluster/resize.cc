@@ -59,6 +59,9 @@ absl::StatusOr<std::string> ResizeNodes(const NodesSpec& spec, int64_t devices) 
 absl::StatusOr<std::string> ResizePreset(const ClusterPreset& preset, absl::string_view text,
                                          int64_t devices) {
   const Halves size_options = SplitAt(text, ',');
+  if (size_options.before.find('x') != absl::string_view::npos) {
+    return NoSize("its shape says more than its size");
+  }
   NodesSpec spec = {.kind = preset.name,
                     .options = size_options.after,
                     .each = preset.devices_per_node,

@@ -83,6 +83,12 @@ TEST(ResizedSpec, NeverHasAnotherSize) {
   EXPECT_GT(resized, 20);
 }
 
+TEST(ResizedSpec, LeavesShapesThatSayMore) {
+  for (const char* spec : {"tpu-v4:2x2x32", "torus:4x4@50GB/s"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ResizedSpec(spec, 64).status())) << spec;
+  }
+}
+
 TEST(SmallerSizes, AreThoseThatDivide) {
   EXPECT_EQ(SmallerSizes("dgx-h100:6").value(),
             (std::vector<int64_t>{1, 2, 3, 4, 6, 8, 16, 24, 48}));

@@ -9,6 +9,10 @@ std::vector<const Result*> Ranked(const SearchRows& rows) {
   return Ranked(rows.played(), rows.goal());
 }
 
+std::vector<const Result*> FastestFirst(const SearchRows& rows) {
+  return Ranked(rows.played(), Goal::kTime);
+}
+
 std::vector<const Result*> Ranked(const std::vector<Result>& results, Goal goal) {
   std::vector<const Result*> ranked;
   for (const Result& result : results) {

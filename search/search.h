@@ -95,6 +95,8 @@ absl::StatusOr<SearchRows> SearchThrough(const SettingOf& setting_of, const Plan
 std::vector<const Result*> Ranked(const std::vector<Result>& results, Goal goal = Goal::kTime);
 /// Likewise, by the goal of the rows.
 std::vector<const Result*> Ranked(const SearchRows& rows);
+/// The same by time, whatever the goal.
+std::vector<const Result*> FastestFirst(const SearchRows& rows);
 
 /// What a result says in a column of its table; nothing where it has no such figure.
 using ResultValue = std::variant<std::monostate, bool, int64_t, double, std::string>;

@@ -1,5 +1,7 @@
 #include "support/threads.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -42,6 +44,13 @@ void ForEachOnThreads(size_t count, size_t threads, const std::function<void(siz
         for (size_t i = next++; i < count; i = next++) work(i);
       },
       wanted > 0 ? wanted - 1 : 0);
+}
+
+int32_t OwnProcessors() {
+  // Of such bounds the standard library knows nothing.
+  cpu_set_t own;
+  if (sched_getaffinity(0, sizeof(own), &own) == 0) return std::max(1, CPU_COUNT(&own));
+  return static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
 }  // namespace orrery

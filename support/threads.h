@@ -2,6 +2,7 @@
 #define ORRERY_SUPPORT_THREADS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace orrery {
@@ -13,6 +14,10 @@ void RunOnThreads(const std::function<void()>& work, size_t more);
 /// work(0) to work(count - 1), each once, on at most so many threads, this one among them: in no
 /// order, so that what they leave must not depend on it.
 void ForEachOnThreads(size_t count, size_t threads, const std::function<void(size_t)>& work);
+
+/// How many processors this process may use: fewer than the machine has where it is bound to some,
+/// as mpirun does it. At least one.
+int32_t OwnProcessors();
 
 }  // namespace orrery
 

@@ -1,6 +1,7 @@
 #include "support/threads.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <initializer_list>
@@ -42,6 +43,21 @@ TEST(Threads, ThrowWhatTheWorkThrowsOnceAllHaveEnded) {
     EXPECT_EQ(ended, begun);
     EXPECT_GE(begun, 1);
   }
+}
+
+// One that is bound to a processor has no other.
+TEST(OwnProcessors, AreThoseThatTheProcessIsBoundTo) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  EXPECT_EQ(OwnProcessors(), CPU_COUNT(&before));
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(OwnProcessors(), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "support/names/near_names.h"
 #include "support/status.h"
 #include "tools/completion.h"
+#include "tools/file_flags.h"
 #include "tools/listings.h"
 #include "tools/reports/version.h"
 #include "tools/terminal/terminal.h"
@@ -40,7 +41,7 @@ CompletedFlag Completed(const po::option_description& option, std::span<const Li
                         .takes_value = option.semantic()->max_tokens() > 0};
   if (!flag.takes_value) return flag;
   flag.values = KnownValues(flag.name, listings);
-  flag.takes_file = TakesFile(flag.name);
+  flag.takes_file = FileUseOf(flag.name) != FileUse::kNone;
   return flag;
 }
 

@@ -22,7 +22,7 @@
 #include "support/printable.h"
 #include "support/status.h"
 #include "tools/common_flags.h"
-#include "tools/reports/plot_files.h"
+#include "tools/file_flags.h"
 #include "tools/terminal/interrupt.h"
 #include "tools/terminal/terminal.h"
 #include "transforms/schedules/schedule.h"
@@ -210,24 +210,33 @@ absl::Status CheckJournal(std::span<const FlagText> outputs, std::span<const Fla
 }
 
 // What the command line says of files to write, beside all other texts that it has.
-absl::Status CheckFileFlags(const po::variables_map& values) {
-  constexpr absl::string_view kWrites[] = {
-      "csv", "json", "page", "plot", "report", "residuals", "roofline", "trace", "memory-snapshot"};
+absl::Status CheckFileFlags(const po::options_description& all, const po::variables_map& values) {
   std::vector<FlagText> outputs, others;
+  const auto add = [&](const std::string& flag, const std::string& text) {
+    if (FileUseOf(flag) != FileUse::kWrites) {
+      others.push_back({flag, text});
+    } else if (const std::string file = WrittenFile(flag, text);
+               !file.empty() || !MayWriteNothing(flag)) {
+      outputs.push_back({flag, file});
+    }
+  };
   for (const auto& [flag, value] : values) {
-    const bool writes = std::ranges::find(kWrites, flag) != std::end(kWrites);
     if (const auto* const text = boost::any_cast<std::string>(&value.value())) {
-      (writes ? outputs : others).push_back({flag, *text});
+      add(flag, *text);
     } else if (const auto* const list = boost::any_cast<std::vector<std::string>>(&value.value())) {
-      for (const std::string& item : *list) {
-        (writes ? outputs : others).push_back({flag, writes ? PlotPathOf(item) : item});
-      }
+      for (const std::string& item : *list) add(flag, item);
     }
   }
   const auto page = std::ranges::find(outputs, "report", &FlagText::flag);
   if (page != outputs.end() && !page->text.empty() && !absl::EndsWith(page->text, ".html")) {
     return absl::InvalidArgumentError(
         absl::StrCat("--report ", page->text, ": wanted a name that ends in .html"));
+  }
+  for (const FlagText& other : others) {
+    const bool takes_text = all.find(other.flag, /*approx=*/false).semantic()->max_tokens() > 0;
+    if (!other.text.empty() || !takes_text || values[other.flag].defaulted()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", other.flag, " '': wanted a value behind it, or no such flag"));
   }
   ORRERY_RETURN_IF_ERROR(CheckJournal(outputs, others));
   return CheckFiles(outputs, others);
@@ -323,7 +332,8 @@ int RunProgram(int argc, char** argv, const ProgramSpec& spec,
     const std::optional<absl::Status> answer = AnswerCommonFlags(spec, all, values, argv[0]);
     if (answer.has_value()) return end(*answer);
     po::notify(values);
-    if (const absl::Status files = flags_cc::CheckFileFlags(values); !files.ok()) return end(files);
+    const absl::Status files = flags_cc::CheckFileFlags(all, values);
+    if (!files.ok()) return end(files);
   } catch (const po::error& error) {
     return fail(UsageError(error, all), kWrongUsage);
   }

@@ -144,12 +144,14 @@ std::vector<std::string> FewWords(absl::string_view flag) {
   }
   constexpr std::pair<absl::string_view, absl::string_view> kWords[] = {
       {"completion", "bash,zsh"},
+      {"goal", "throughput,time,memory,price"},
       {"method", "exhaustive,beam,annealing"},
       {"network", "fluid,astra-unaware,astra-aware"},
       {"op", "matmul,grouped,attention,elementwise"},
       {"plan", "pipedream"},
       {"planner", "optimal,greedy,naive"},
-      {"space", "default,full"}};
+      {"space", "default,full"},
+      {"trace-level", "stage,op,flow"}};
   for (const auto& [name, words] : kWords) {
     if (name == flag) return WordsIn(words);
   }
@@ -202,15 +204,6 @@ std::vector<std::string> KnownValues(absl::string_view flag, std::span<const Lis
     return listings_cc::ValuesOf(*axis);
   }
   return listings_cc::FewWords(flag);
-}
-
-bool TakesFile(absl::string_view flag) {
-  constexpr absl::string_view kFiles[] = {
-      "cases",   "cluster",  "csv",           "cost-model",   "data",   "device",
-      "fit-out", "from",     "input",         "json",         "merge",  "model",
-      "page",    "plot",     "program",       "measurements", "report", "residuals",
-      "resume",  "roofline", "schedule-file", "stack",        "trace",  "with"};
-  return std::ranges::find(kFiles, flag) != std::end(kFiles);
 }
 
 }  // namespace orrery::tools

@@ -40,9 +40,6 @@ std::string ListingText(const Listing& listing);
 /// few words. None where it takes numbers, names of files, or anything.
 std::vector<std::string> KnownValues(absl::string_view flag, std::span<const Listing> listings);
 
-/// Whether what stands behind the flag is the name of a file, or may be.
-bool TakesFile(absl::string_view flag);
-
 }  // namespace orrery::tools
 
 #endif  // ORRERY_TOOLS_LISTINGS_H_

@@ -63,12 +63,6 @@ TEST(KnownValues, AreFewWordsOfOtherFlags) {
   EXPECT_THAT(KnownValues("batch-size", {}), IsEmpty());
 }
 
-TEST(TakesFile, IsSoOfFilesToReadAndToWrite) {
-  EXPECT_TRUE(TakesFile("model"));
-  EXPECT_TRUE(TakesFile("json"));
-  EXPECT_FALSE(TakesFile("dp"));
-}
-
 }  // namespace
 }  // namespace listings_test_cc
 }  // namespace orrery::tools

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -30,6 +32,26 @@ std::vector<std::string> NamesIn(const std::string& text) {
   return names;
 }
 
+constexpr char kRank[] = "{rank}";
+
+// Whether two paths lead to one file: also one with {rank} in its name, which stands for the files
+// of all ranks, and one of these.
+bool MayBeOneFile(const std::string& a, const std::string& b) {
+  if (AreOneFile(a, b)) return true;
+  if (b.find(kRank) != std::string::npos && a.find(kRank) == std::string::npos) {
+    return MayBeOneFile(b, a);
+  }
+  if (a.find(kRank) == std::string::npos) return false;
+  // Each number in the other name may be the rank.
+  for (size_t begin = 0; begin < b.size(); ++begin) {
+    size_t end = begin;
+    while (end < b.size() && absl::ascii_isdigit(static_cast<unsigned char>(b[end]))) ++end;
+    if (end == begin) continue;
+    if (AreOneFile(absl::StrReplaceAll(a, {{kRank, b.substr(begin, end - begin)}}), b)) return true;
+  }
+  return false;
+}
+
 // Terminals, pipes and /dev/null may be read and written.
 bool IsFile(const std::string& path) {
   std::error_code error;
@@ -37,10 +59,12 @@ bool IsFile(const std::string& path) {
 }
 
 absl::Status CheckInputs(const FlagText& output, std::span<const FlagText> others) {
-  if (!IsFile(output.text)) return absl::OkStatus();
+  if (!IsFile(output.text) && output.text.find(kRank) == std::string::npos) {
+    return absl::OkStatus();
+  }
   for (const FlagText& other : others) {
     for (const std::string& name : FilesNamedIn(other.text)) {
-      if (!AreOneFile(output.text, name)) continue;
+      if (!MayBeOneFile(output.text, name)) continue;
       return absl::InvalidArgumentError(absl::StrCat("--", output.flag, " ", output.text,
                                                      ": is the file that --", other.flag,
                                                      " reads; wanted another one to write"));
@@ -61,7 +85,9 @@ std::vector<std::string> FilesNamedIn(const std::string& text) {
 absl::Status CheckOutputs(std::span<const std::string> paths) {
   for (size_t i = 0; i < paths.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      if (paths[i].empty() || paths[j].empty() || !AreOneFile(paths[i], paths[j])) continue;
+      if (paths[i].empty() || paths[j].empty() || !outputs_cc::MayBeOneFile(paths[i], paths[j])) {
+        continue;
+      }
       return absl::InvalidArgumentError(
           absl::StrCat(paths[i], ": two outputs go to this file; wanted one each"));
     }

@@ -180,6 +180,26 @@ TEST_F(PlayProgram, PacksTracesByTheirNames) {
   EXPECT_FALSE(WriteTrace({.path = Path("gz/t.gz")}, program, trace, nullptr).ok());  // no folder
 }
 
+TEST_F(PlayProgram, KnowsRanksWithGaps) {
+  const simulator::Program program = simulator::ParseProgram(R"(program
+rank0 "" members 0 stage 0
+rank1 "" members 8 stage 0
+stream0 rank0 compute
+label0 "op" compute forward stage 0
+task0 stream0 label0 takes 1500000 ps
+)")
+                                         .value();
+  simulator::Trace trace;
+  trace.start.push_back(Time(0));
+  trace.finish.push_back(Time(1'500'000));
+  trace.makespan = Duration(1'500'000);
+  TraceRequest request = {.path = Path("t.json"), .snapshot = Path("m.pickle"), .ranks = {3}};
+  EXPECT_THAT(std::string(WriteTrace(request, program, trace, nullptr).message()),
+              HasSubstr("the program has no rank 3"));
+  request.ranks = {8};
+  EXPECT_TRUE(WriteTrace(request, program, trace, nullptr).ok());
+}
+
 }  // namespace
 }  // namespace play_program_test_cc
 }  // namespace orrery::tools

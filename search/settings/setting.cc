@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "cost_models/collectives/steps.h"
+#include "ir/model_facts.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -22,6 +24,14 @@ absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
   schedule.chunks = shape.chunks;
   schedule.given = &setting.orders->orders;
   return schedule;
+}
+
+transforms::SpaceSize SpaceSizeOf(const Setting& setting) {
+  return {.devices = setting.cluster.size(),
+          .batch_size = setting.batch_size,
+          .sequence = ir::SequenceLength(setting.step),
+          .experts = ir::CommonExperts(setting.step),
+          .devices_a_node = cost_models::DevicesANode(setting.cluster.topology)};
 }
 
 transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,

@@ -15,6 +15,7 @@
 #include "ir/function.h"
 #include "lowering/lower.h"
 #include "support/units.h"
+#include "transforms/plan/axis.h"
 #include "transforms/plan/parallel_plan.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/schedules/text.h"
@@ -73,6 +74,9 @@ absl::StatusOr<transforms::PipelineSchedule> ScheduleOf(const Setting& setting,
 /// the plan leaves them open.
 transforms::PipelineShape ShapeOf(const transforms::PipelineSchedule& schedule,
                                   const ParallelPlan& plan);
+
+/// For what a search of the setting looks.
+transforms::SpaceSize SpaceSizeOf(const Setting& setting);
 
 /// The lowering options of a setting with what the plan chooses.
 lowering::LoweringOptions LoweringOf(const Setting& setting, const ParallelPlan& plan);

@@ -5,16 +5,14 @@
 #include <set>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cost_models/collectives/steps.h"
-#include "ir/model_facts.h"
 #include "search/search.h"
 #include "search/spaces/space.h"
 #include "support/status.h"
+#include "support/threads.h"
 #include "transforms/plan/axis.h"
 #include "transforms/plan/plan_text.h"
 
@@ -23,14 +21,6 @@ namespace changes_cc {
 namespace {
 
 using transforms::AxisInfo;
-
-SpaceSize SizeOf(const Setting& setting) {
-  return {.devices = setting.cluster.size(),
-          .batch_size = setting.batch_size,
-          .sequence = ir::SequenceLength(setting.step),
-          .experts = ir::CommonExperts(setting.step),
-          .devices_a_node = cost_models::DevicesANode(setting.cluster.topology)};
-}
 
 // Whether other values are of the same step, and not a plan's own.
 bool Varies(const AxisInfo& axis) {
@@ -58,7 +48,7 @@ PlanList PlansBeside(const SpaceSize& size, const ParallelPlan& plan,
 class Collector {
  public:
   Collector(const Setting& setting, const ParallelPlan& plan)
-      : size_(SizeOf(setting)), base_(setting.base), plan_(plan) {
+      : size_(SpaceSizeOf(setting)), base_(setting.base), plan_(plan) {
     list_.Insert(plan);
   }
 
@@ -129,16 +119,17 @@ std::vector<ParallelPlan> SingleChanges(const Setting& setting, const ParallelPl
 }
 
 absl::StatusOr<TriedChanges> TryChanges(Setting& setting, const ParallelPlan& plan, const Run& run,
-                                        int64_t most, double seconds) {
+                                        int64_t most, int64_t work) {
   const std::vector<ParallelPlan> changes = SingleChanges(setting, plan);
   // Figures are all that is wanted: runs of kernels at once, and steady states stepped over.
+  constexpr int64_t kFewest = 8;
   constexpr int64_t kSame = 24;  // without effect, or of axes of which a better value is found
+  // Not a clock: the same plan has the same answer on a busy machine.
+  const int64_t played = std::max(kFewest, work / std::max<int64_t>(1, run.work));
   const bool every_link = std::exchange(setting.lowering.every_link, false);
-  absl::StatusOr<std::vector<Result>> results =
-      RunSearch(setting, changes,
-                {.threads = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency())),
-                 .top = most + kSame,
-                 .budget = {.seconds = seconds}});
+  absl::StatusOr<std::vector<Result>> results = RunSearch(
+      setting, changes,
+      {.threads = OwnProcessors(), .top = most + kSame, .budget = {.candidates = played}});
   setting.lowering.every_link = every_link;
   if (!results.ok()) return results.status();
   TriedChanges tried;

@@ -23,15 +23,16 @@ std::vector<ParallelPlan> SingleChanges(const Setting& setting, const ParallelPl
 /// What became of the neighbours of a plan.
 struct TriedChanges {
   size_t tried = 0;          // of which bounds or a play tell that they are no better
-  size_t left = 0;           // for which there was no time
+  size_t left = 0;           // that were not played
   std::vector<Result> best;  // that fit, the fastest first, whether or not faster than the plan
 };
 
-/// Searches the neighbours of `plan`, of which `run` is, for the `most` fastest, on all processors,
-/// for about so many seconds. What takes as long and as much memory as the plan itself is none, and
-/// of the values of one axis the best counts.
+/// Searches the neighbours of `plan`, of which `run` is, for the `most` fastest, on all processors.
+/// Plays as many as take so much work (PlayBudget), if each takes as much as `run`, and a few in
+/// any case: the others are left. What takes as long and as much memory as the plan itself is no
+/// change, and of the values of one axis the best counts.
 absl::StatusOr<TriedChanges> TryChanges(Setting& setting, const ParallelPlan& plan, const Run& run,
-                                        int64_t most, double seconds);
+                                        int64_t most, int64_t work);
 
 /// What `to` has otherwise than `from`, as flags of `simulate`: "--hp 1 --dp 4".
 std::string ChangeText(const ParallelPlan& from, const ParallelPlan& to);

@@ -26,6 +26,8 @@ std::vector<std::string> TextsOf(const Setting& setting, const ParallelPlan& pla
   return texts;
 }
 
+constexpr int64_t kAll = int64_t{1} << 50;  // work
+
 const ParallelPlan kPlan = {.dp = 2, .hp = 2, .pp = 2, .microbatches = 4};
 
 TEST(SingleChanges, GoAlongEveryAxis) {
@@ -51,7 +53,7 @@ TEST(TryChanges, FindsTheBestOfThem) {
   Setting setting = MlpSetting();
   setting.lowering.every_link = true;
   const search::Run run = Play(setting, kPlan).value();
-  const TriedChanges tried = TryChanges(setting, kPlan, run, 3, 60).value();
+  const TriedChanges tried = TryChanges(setting, kPlan, run, 3, kAll).value();
   EXPECT_TRUE(setting.lowering.every_link);
   EXPECT_EQ(tried.tried + tried.left, SingleChanges(setting, kPlan).size());
   ASSERT_EQ(tried.best.size(), 3u);
@@ -65,6 +67,19 @@ TEST(TryChanges, FindsTheBestOfThem) {
   EXPECT_EQ(tried.best[0].step_time, best);
   EXPECT_LE(tried.best[0].step_time, tried.best[1].step_time);
   EXPECT_LE(tried.best[1].step_time, tried.best[2].step_time);
+}
+
+TEST(TryChanges, LeavesWhatIsTooMuchWork) {
+  Setting setting = MlpSetting();
+  const search::Run run = Play(setting, kPlan).value();
+  const TriedChanges few = TryChanges(setting, kPlan, run, 3, 1).value();
+  EXPECT_GT(few.left, 0u);
+  EXPECT_EQ(few.tried + few.left, SingleChanges(setting, kPlan).size());
+  // However busy the machine is.
+  const TriedChanges again = TryChanges(setting, kPlan, run, 3, 1).value();
+  EXPECT_EQ(again.left, few.left);
+  ASSERT_EQ(again.best.size(), few.best.size());
+  for (size_t i = 0; i < few.best.size(); ++i) EXPECT_EQ(again.best[i].plan, few.best[i].plan);
 }
 
 // Whatever the plan, none of its neighbours is an error of the question.
@@ -82,7 +97,7 @@ TEST(TryChanges, WorksFromAnyPlan) {
     const ParallelPlan plan = transforms::ParsePlan(text).value();
     const absl::StatusOr<search::Run> run = Play(setting, plan);
     ASSERT_TRUE(run.ok()) << text << ": " << run.status();
-    const absl::StatusOr<TriedChanges> tried = TryChanges(setting, plan, *run, 1, 60);
+    const absl::StatusOr<TriedChanges> tried = TryChanges(setting, plan, *run, 1, kAll);
     ASSERT_TRUE(tried.ok()) << text << ": " << tried.status();
     EXPECT_GT(tried->tried, 10u) << text;
   }

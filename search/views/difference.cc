@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -46,13 +47,13 @@ struct PartChange {
 // From the parts of `other` to those of `plan`, the largest first.
 std::vector<PartChange> ChangesOf(const DividedStep& plan, const DividedStep& other) {
   std::vector<PartChange> changes;
-  const auto add = [&](const StepPart& part, double sign) {
+  const auto add = [&](const NamedTime& part, double sign) {
     auto row = std::ranges::find(changes, part.name, &PartChange::name);
     if (row == changes.end()) row = changes.insert(row, {part.name, 0});
     row->seconds += sign * part.seconds;
   };
-  for (const StepPart& part : other.parts) add(part, -1);
-  for (const StepPart& part : plan.parts) add(part, 1);
+  for (const NamedTime& part : other.parts) add(part, -1);
+  for (const NamedTime& part : plan.parts) add(part, 1);
   std::ranges::stable_sort(changes, std::greater<>(),
                            [](const PartChange& row) { return std::abs(row.seconds); });
   return changes;
@@ -79,6 +80,7 @@ std::string MemoryText(absl::string_view name, const DividedStep& step) {
 
 // Whether `plan` has all values that `text` lists.
 absl::StatusOr<bool> HasValues(const ParallelPlan& plan, absl::string_view text) {
+  bool has = true;
   for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> pair =
         absl::StrSplit(word, absl::MaxSplits('=', 1));
@@ -89,9 +91,9 @@ absl::StatusOr<bool> HasValues(const ParallelPlan& plan, absl::string_view text)
     }
     ParallelPlan with = plan;
     ORRERY_RETURN_IF_ERROR(transforms::SetAxis(*axis, pair.second, with));
-    if (axis->print(with) != axis->print(plan)) return false;
+    has &= axis->print(with) == axis->print(plan);
   }
-  return true;
+  return has;
 }
 
 }  // namespace
@@ -107,7 +109,7 @@ absl::StatusOr<DividedStep> Divide(const Setting& setting, const ParallelPlan& p
   step.parts = {{"compute", kernels - recompute}, {"recompute", recompute}};
   for (const simulator::CommunicationReport& row : report.communication) {
     const std::string name = absl::StrCat("exposed ", row.kind);
-    auto part = std::ranges::find(step.parts, name, &StepPart::name);
+    auto part = std::ranges::find(step.parts, name, &NamedTime::name);
     if (part == step.parts.end()) part = step.parts.insert(part, {name, 0});
     part->seconds += row.exposed_s;
   }
@@ -116,6 +118,16 @@ absl::StatusOr<DividedStep> Divide(const Setting& setting, const ParallelPlan& p
     if (rank.memory.total >= step.memory.total) step.memory = rank.memory;
   }
   return step;
+}
+
+absl::Status CheckCandidateName(absl::string_view text) {
+  int64_t place = 0;
+  if (absl::SimpleAtoi(text, &place)) return absl::OkStatus();
+  if (absl::StripAsciiWhitespace(text).empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Show(text), ": wanted a place, as in 1, or values of axes, as in 'dp=2 pp=4'"));
+  }
+  return difference_cc::HasValues(ParallelPlan(), text).status();
 }
 
 absl::StatusOr<const Result*> FindCandidate(const SearchRows& rows, absl::string_view text) {
@@ -128,7 +140,8 @@ absl::StatusOr<const Result*> FindCandidate(const SearchRows& rows, absl::string
                                                    " of those that were played "
                                                    "and fit; try --no-prune for more"));
   }
-  for (const Result* result : ranked) {
+  ORRERY_RETURN_IF_ERROR(CheckCandidateName(text));
+  for (const Result* result : FastestFirst(rows)) {
     ORRERY_ASSIGN_OR_RETURN(const bool has, difference_cc::HasValues(result->plan, text));
     if (has) return result;
   }

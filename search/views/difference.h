@@ -20,7 +20,7 @@ namespace orrery::search {
 struct DividedStep {
   ParallelPlan plan;
   Duration step_time;
-  std::vector<StepPart> parts;
+  std::vector<NamedTime> parts;
   simulator::MemoryUse memory;  // of the rank that needs most, at its peak
 };
 
@@ -28,9 +28,13 @@ struct DividedStep {
 /// part "recompute".
 absl::StatusOr<DividedStep> Divide(const Setting& setting, const ParallelPlan& plan);
 
-/// The candidate that a text names: its place among those that fit, the fastest is 1; or values of
-/// axes, "dp=2 schedule=1f1b", of which the fastest with all of them counts. InvalidArgument where
-/// there is none.
+/// InvalidArgument where a text cannot name a candidate of any search: it is no place, and has not
+/// values of axes alone.
+absl::Status CheckCandidateName(absl::string_view text);
+
+/// The candidate that a text names: its place among those that fit, the best by the goal is 1; or
+/// values of axes, "dp=2 schedule=1f1b", of which the fastest with all of them counts.
+/// InvalidArgument where there is none.
 absl::StatusOr<const Result*> FindCandidate(const SearchRows& rows, absl::string_view text);
 
 /// For people: how the step of `other` becomes that of `plan`, part by part, the largest change

@@ -19,12 +19,12 @@ using testing::Not;
 
 double SumOf(const DividedStep& step) {
   double sum = 0;
-  for (const StepPart& part : step.parts) sum += part.seconds;
+  for (const NamedTime& part : step.parts) sum += part.seconds;
   return sum;
 }
 
 double PartOf(const DividedStep& step, const std::string& name) {
-  for (const StepPart& part : step.parts) {
+  for (const NamedTime& part : step.parts) {
     if (part.name == name) return part.seconds;
   }
   return 0;
@@ -68,6 +68,10 @@ TEST(FindCandidate, TakesPlacesAndValues) {
   EXPECT_EQ(FindCandidate(rows, "4").value(), ranked[3]);
   EXPECT_EQ((*FindCandidate(rows, "dp=2"))->plan.hp, 4);
   EXPECT_EQ((*FindCandidate(rows, "tp=2 dp=4"))->plan.hp, 2);
+  SearchRows smallest = rows;
+  smallest.RankBy(Goal::kMemory);
+  EXPECT_EQ(FindCandidate(smallest, "1").value()->plan, Ranked(smallest)[0]->plan);
+  EXPECT_EQ((*FindCandidate(smallest, "pp=1"))->plan, ranked[0]->plan) << "the fastest";
   const auto error = [&](const char* text) {
     return std::string(FindCandidate(rows, text).status().message());
   };
@@ -76,6 +80,12 @@ TEST(FindCandidate, TakesPlacesAndValues) {
   EXPECT_THAT(error("dp=16"), HasSubstr("none that was played and fits"));
   EXPECT_THAT(error("best"), HasSubstr("wanted a place"));
   EXPECT_THAT(error("width=2"), HasSubstr("wanted a place"));
+  for (const char* text : {"", " ", "best", "dp=two", "width=2"}) {
+    EXPECT_FALSE(CheckCandidateName(text).ok()) << text;
+  }
+  for (const char* text : {"1", "dp=2 pp=4", "schedule=zbv"}) {
+    EXPECT_TRUE(CheckCandidateName(text).ok()) << text;
+  }
   EXPECT_FALSE(FindCandidate(rows, "dp=two").ok());
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "support/number_text.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
@@ -40,8 +41,9 @@ std::string RunText(const Setting& setting, const SearchRows& rows, int64_t top)
     const RunCost cost = CostOfRun(setting, result);
     const double rate =
         tokens ? result.figures.tokens_per_s : result.figures.throughput_samples_per_s;
-    absl::StrAppendFormat(&text, "%12s %6.1f%% %16.5g %9s %13s%s  %s\n", ToString(result.step_time),
-                          100 * result.figures.mfu, rate / static_cast<double>(result.plan.ranks()),
+    absl::StrAppendFormat(&text, "%12s %6.1f%% %16s %9s %13s%s  %s\n", ToString(result.step_time),
+                          100 * result.figures.mfu,
+                          ShortNumber(rate / static_cast<double>(result.plan.ranks())),
                           AmountText(cost.days()), AmountText(cost.device_hours),
                           priced ? absl::StrFormat(" %13s", AmountText(cost.price)) : "",
                           ToString(result.plan, setting.base));

@@ -2,58 +2,32 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
-#include <utility>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "simulator/report/critical_path.h"
+#include "simulator/report/step_parts.h"
 #include "transforms/plan/plan_text.h"
 
 namespace orrery::search {
 
-using simulator::KernelKind;
 using simulator::RankClassId;
 
 namespace step_summary_cc {
 namespace {
 
-// Sums by name, in the order in which the names come.
-class Sums {
- public:
-  void Add(const std::string& name, double seconds) {
-    const auto [place, is_new] = places_.try_emplace(name, parts_.size());
-    if (is_new) parts_.push_back({name, 0});
-    parts_[place->second].seconds += seconds;
-  }
-  std::vector<StepPart> Finish() && {
-    std::erase_if(parts_, [](const StepPart& part) { return part.seconds == 0; });
-    return std::move(parts_);
-  }
-
- private:
-  std::map<std::string, size_t> places_;
-  std::vector<StepPart> parts_;
-};
-
-void LongestFirst(std::vector<StepPart>& parts) {
-  std::ranges::stable_sort(parts, std::greater<>(), &StepPart::seconds);
-}
-
-// "forward" and the like of kernels; of communication its kind.
-std::string PathName(const simulator::TaskLabel& label) {
-  if (label.kind == simulator::TaskKind::kCompute) {
-    return absl::StrCat(std::string(ToString(label.phase)), " kernels");
-  }
-  return std::string(label.communication.empty() ? ToString(label.kind) : label.communication);
+void LongestFirst(std::vector<NamedTime>& parts) {
+  std::ranges::stable_sort(parts, std::greater<>(), &NamedTime::seconds);
 }
 
 // "a 50.1 %, b 12.0 %", of so many seconds; at most so many, what is below a thousandth left out.
-std::string SharesText(std::vector<StepPart> parts, double of, size_t most) {
+std::string SharesText(std::vector<NamedTime> parts, double of, size_t most) {
   LongestFirst(parts);
   std::vector<std::string> texts;
-  for (const StepPart& part : parts) {
+  for (const NamedTime& part : parts) {
     if (texts.size() == most || part.seconds < 1e-3 * of) break;
     texts.push_back(absl::StrFormat("%s %.1f %%", part.name, 100 * part.seconds / of));
   }
@@ -97,7 +71,11 @@ std::string ChangesText(const ParallelPlan& plan, const Run& run, const TriedCha
   const bool helps = tried.best.front().step_time < run.report.step_time || !run.report.fits;
   std::string text = absl::StrCat(helps ? "what helps most, of " : "nothing is faster among ", of,
                                   helps ? ":\n" : "; the nearest:\n");
-  for (const Result& result : tried.best) text += ChangeLine(plan, run, result);
+  for (const Result& result : tried.best) {
+    // What takes longer is no help, unless nothing helps.
+    if (helps && run.report.fits && result.step_time > run.report.step_time) break;
+    text += ChangeLine(plan, run, result);
+  }
   if (helps) {
     absl::StrAppend(&text, "  with the first:          ", ThenText(tried.best.front()), "\n");
   }
@@ -107,46 +85,36 @@ std::string ChangesText(const ParallelPlan& plan, const Run& run, const TriedCha
 }  // namespace
 }  // namespace step_summary_cc
 
-std::vector<StepPart> PartsOf(const Run& run, const simulator::ReportDetails& details) {
-  step_summary_cc::Sums sums;
-  const simulator::Report& report = run.report;
-  const double step = report.step_time.seconds(), bubble = report.bubble_fraction * step;
-  double kernels = step - bubble - report.exposed_communication_s;
-  constexpr std::pair<KernelKind, const char*> kKinds[] = {{KernelKind::kProduct, "products"},
-                                                           {KernelKind::kAttention, "attention"},
-                                                           {KernelKind::kUpdate, "updates"},
-                                                           {KernelKind::kOther, "other kernels"}};
-  for (const auto& [kind, name] : kKinds) {
-    const double seconds = details.kernels[static_cast<size_t>(kind)];
-    sums.Add(name, seconds);
-    kernels -= seconds;
+std::vector<NamedTime> PartsOf(const Run& run, const simulator::ReportDetails& details) {
+  std::vector<NamedTime> parts;
+  const auto add = [&](const std::string& name, double seconds) {
+    auto part = std::ranges::find(parts, name, &NamedTime::name);
+    if (part == parts.end()) part = parts.insert(part, {name, 0});
+    part->seconds += seconds;
+  };
+  using simulator::StepPartKind;
+  for (const simulator::StepPart& part : StepPartsOf(run.program, run.report, details)) {
+    add(part.kind == StepPartKind::kBubble    ? "bubble"
+        : part.kind == StepPartKind::kExposed ? absl::StrCat("exposed ", part.name)
+        : part.name == "others"               ? "other kernels"
+                                              : part.name,
+        part.seconds);
   }
-  // Of a steady state nobody tells kernels apart; else this is what rounding leaves.
-  if (kernels > 1e-9 * step) sums.Add("kernels", kernels);
-  for (const simulator::CommunicationReport& row : report.communication) {
-    sums.Add(absl::StrCat("exposed ", row.kind), row.exposed_s);
-  }
-  sums.Add("bubble", bubble);
-  return std::move(sums).Finish();
-}
-
-std::vector<StepPart> PathParts(const Run& run) {
-  step_summary_cc::Sums sums;
-  for (const simulator::PathTask& row : simulator::CriticalPath(run.program, run.trace)) {
-    const Duration took = run.trace.finish_of(row.task) - run.trace.start_of(row.task);
-    sums.Add(step_summary_cc::PathName(run.program.label(run.program.label_of(row.task))),
-             took.seconds());
-    sums.Add("waiting", row.waited.seconds());
-  }
-  std::vector<StepPart> parts = std::move(sums).Finish();
-  step_summary_cc::LongestFirst(parts);
   return parts;
 }
 
-std::vector<StepPart> LimitsOf(const Setting& setting, const Run& run) {
+std::vector<NamedTime> PathParts(const Run& run) {
+  std::vector<NamedTime> parts;
+  for (const simulator::PathPart& part : PathPartsOf(run.program, run.trace)) {
+    parts.push_back({part.kind, part.time.seconds()});
+  }
+  return parts;
+}
+
+std::vector<NamedTime> LimitsOf(const Setting& setting, const Run& run) {
   const simulator::Report& report = run.report;
   const double step = report.step_time.seconds();
-  std::vector<StepPart> limits;
+  std::vector<NamedTime> limits;
   double longest = -1;
   int32_t busiest = 0;
   for (int32_t i = 0; i < run.program.rank_count(); ++i) {
@@ -185,7 +153,7 @@ std::string SummaryText(const Setting& setting, const ParallelPlan& plan, const 
                                   "critical path              ",
                                   step_summary_cc::SharesText(PathParts(run), played, 6), "\n");
   std::vector<std::string> limits;
-  for (const StepPart& limit : LimitsOf(setting, run)) {
+  for (const NamedTime& limit : LimitsOf(setting, run)) {
     limits.push_back(absl::StrCat(step_summary_cc::TimeText(limit.seconds), " ", limit.name));
   }
   absl::StrAppend(&text, "alone would take           ", absl::StrJoin(limits, ", "), "\n",

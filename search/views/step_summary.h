@@ -14,22 +14,20 @@
 namespace orrery::search {
 
 /// A part of a step, in seconds.
-struct StepPart {
+struct NamedTime {
   std::string name;
   double seconds = 0;
 };
 
-/// What a step is made of, means over ranks: they add up to the step, but
-/// for a nanosecond a kind. Products of matrices,
-/// attention and other kernels; exposed communication, a part for each kind; the bubble. `details`
-/// are of the run; of asynchronous schedules kernels are one part. What is 0 is left out.
-std::vector<StepPart> PartsOf(const Run& run, const simulator::ReportDetails& details);
+/// What a step is made of, means over ranks: simulator::StepPartsOf, without levels of the
+/// network and causes of the bubble. `details` are of the run.
+std::vector<NamedTime> PartsOf(const Run& run, const simulator::ReportDetails& details);
 
 /// What the critical path of a run is made of, the longest first; they add up to the run.
-std::vector<StepPart> PathParts(const Run& run);
+std::vector<NamedTime> PathParts(const Run& run);
 
 /// What a step would take at least if nothing else were in its way. The longest first.
-std::vector<StepPart> LimitsOf(const Setting& setting, const Run& run);
+std::vector<NamedTime> LimitsOf(const Setting& setting, const Run& run);
 
 /// As `simulate --explain` prints it: these of the run, and the changes that were tried, the first
 /// of them with what would limit the step then.

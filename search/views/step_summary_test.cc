@@ -13,9 +13,9 @@ namespace {
 
 using testing::HasSubstr;
 
-double SumOf(const std::vector<StepPart>& parts) {
+double SumOf(const std::vector<NamedTime>& parts) {
   double sum = 0;
-  for (const StepPart& part : parts) sum += part.seconds;
+  for (const NamedTime& part : parts) sum += part.seconds;
   return sum;
 }
 
@@ -50,9 +50,9 @@ TEST(StepSummary, LimitsAreNoLongerThanTheStep) {
   const Setting setting = Linked();
   for (const ParallelPlan& plan : Plans()) {
     const search::Run run = Play(setting, plan).value();
-    const std::vector<StepPart> limits = LimitsOf(setting, run);
+    const std::vector<NamedTime> limits = LimitsOf(setting, run);
     EXPECT_GE(limits.size(), 2u);
-    for (const StepPart& limit : limits) {
+    for (const NamedTime& limit : limits) {
       EXPECT_GT(limit.seconds, 0) << limit.name;
       EXPECT_LE(limit.seconds, run.report.step_time.seconds() * (1 + 1e-9)) << limit.name;
     }
@@ -64,7 +64,7 @@ TEST(StepSummary, IsTenLines) {
   const ParallelPlan plan = Plans()[0];
   const search::Run run = Play(setting, plan).value();
   const auto details = DetailsOf(setting, plan, run).value();
-  const TriedChanges tried = TryChanges(setting, plan, run, 4, 60).value();
+  const TriedChanges tried = TryChanges(setting, plan, run, 4, int64_t{1} << 40).value();
   const std::string text = SummaryText(setting, plan, run, details, tried);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 10);
   for (const char* part : {"where the time goes", "products ", "critical path", "alone would take",

@@ -1,6 +1,7 @@
 #include "simulator/report/critical_path.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "support/id_table.h"
 
@@ -38,6 +39,28 @@ std::vector<PathTask> CriticalPath(const Program& program, const Trace& trace) {
   }
   std::ranges::reverse(path);
   return path;
+}
+
+std::string PathKindOf(const TaskLabel& label) {
+  if (label.kind == TaskKind::kCompute) return std::string(ToString(label.phase));
+  return std::string(label.communication.empty() ? ToString(label.kind) : label.communication);
+}
+
+std::vector<PathPart> PathPartsOf(const Program& program, const Trace& trace) {
+  std::vector<PathPart> parts;  // few, in the order in which they come
+  const auto add = [&](const std::string& kind, Duration time) {
+    if (time == Duration(0)) return;
+    auto part = std::ranges::find(parts, kind, &PathPart::kind);
+    if (part == parts.end()) part = parts.insert(part, {kind, Duration(0)});
+    part->time += time;
+  };
+  for (const PathTask& row : CriticalPath(program, trace)) {
+    add(PathKindOf(program.label(program.label_of(row.task))),
+        trace.finish_of(row.task) - trace.start_of(row.task));
+    add("waiting", row.waited);
+  }
+  std::ranges::stable_sort(parts, std::greater<>(), &PathPart::time);
+  return parts;
 }
 
 }  // namespace orrery::simulator

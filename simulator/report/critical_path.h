@@ -1,6 +1,7 @@
 #ifndef ORRERY_SIMULATOR_REPORT_CRITICAL_PATH_H_
 #define ORRERY_SIMULATOR_REPORT_CRITICAL_PATH_H_
 
+#include <string>
 #include <vector>
 
 #include "simulator/program/program.h"
@@ -26,6 +27,18 @@ std::vector<TaskId> LatestBefore(const Program& program, const Trace& trace);
 /// The tasks of the critical path of `trace`, a run of `program`, in the order in which they ran.
 /// Their times and what they waited add up to the makespan. Empty where there are no tasks.
 std::vector<PathTask> CriticalPath(const Program& program, const Trace& trace);
+
+/// What a task on the path is called in sums and pictures: "forward" and the like of kernels, of
+/// communication its kind.
+std::string PathKindOf(const TaskLabel& label);
+
+/// What a path is made of.
+struct PathPart {
+  std::string kind;  // as PathKindOf has it; "waiting"
+  Duration time;
+};
+/// The parts of the critical path, the longest first; they add up to the makespan.
+std::vector<PathPart> PathPartsOf(const Program& program, const Trace& trace);
 
 }  // namespace orrery::simulator
 

@@ -69,6 +69,7 @@ TEST(Diff, SaysWhatItWants) {
         {"--diff 1 2 3", "wanted two candidates"},
         {"--diff 1 9999", "got place 9999; wanted 1 to"},
         {"--diff 1 best", "'best': wanted a place, as in 1, or values of axes"},
+        {"--diff 1 ' '", "wanted a place, as in 1, or values of axes"},
         {"--diff 1 dp=3", "none that was played and fits"}}) {
     const Finished search = Execute("grid_search " + kModel + kFew + flags);
     EXPECT_EQ(search.code, 1) << flags;

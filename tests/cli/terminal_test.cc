@@ -69,7 +69,7 @@ TEST(Terminal, HasChartsOfAStep) {
 TEST(Terminal, HasChartsOfASearch) {
   Clear();
   const std::string seen = Seen(kSearch);
-  EXPECT_THAT(seen, HasSubstr("a step of each, fastest first:\n  1  \x1b[32m█"));
+  EXPECT_THAT(seen, HasSubstr("a step of each, the best first:\n  1  \x1b[32m█"));
   EXPECT_THAT(seen, HasSubstr("feasible candidates that were played:\nstep time"));
   EXPECT_THAT(seen, HasSubstr("\x1b[32m◆\x1b[0m none is both faster and smaller"));
   EXPECT_THAT(seen, HasSubstr("peak memory of a rank"));

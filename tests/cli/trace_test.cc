@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -113,6 +114,36 @@ TEST(Trace, PackedIsTheSame) {
   const std::string plain = Contents("plain.json"), packed = Contents("packed.json.gz");
   EXPECT_LT(packed.size(), plain.size() / 4);
   EXPECT_EQ(tools::Unpacked(packed), plain);
+}
+
+TEST(Trace, OverwritesNothingThatIsNamedBeside) {
+  Clear();
+  Write("7.orr", "not touched");
+  for (const auto& [flags, error] :
+       {std::pair{"--trace 'r{rank}.json' --json r0.json", "two outputs go to this file"},
+        {"--trace 'r{rank}.json' --memory-snapshot r12.json", "two outputs go to this file"},
+        {"--trace '{rank}.orr' --schedule-file 7.orr", "is the file that --schedule-file reads"},
+        {"--trace t.json --memory-snapshot 'm{rank}.pickle'", "is of one rank"}}) {
+    const Finished finished = Execute(kCommand + flags);
+    EXPECT_EQ(finished.code, 1) << flags;
+    EXPECT_THAT(finished.err, testing::HasSubstr(error)) << flags;
+  }
+  EXPECT_EQ(Contents("7.orr"), "not touched");
+}
+
+TEST(Trace, RefusesWhatItCannotShow) {
+  Clear();
+  for (const auto& [flags, error] :
+       {std::pair{"--trace-ranks 8", "got rank 8; wanted ranks from 0 to 7, or all"},
+        {"--trace-ranks ''", "--trace-ranks '': wanted a value"},
+        {"--trace-microbatches 3", "got 3; the run has 0 to 2"},
+        {"--trace-microbatches 2-", "wanted numbers and ranges"},
+        {"--trace-level deep", "wanted stage, op or flow"}}) {
+    const Finished finished = Execute(kCommand + "--trace t.json " + flags);
+    EXPECT_EQ(finished.code, 1) << flags;
+    EXPECT_THAT(finished.err, testing::HasSubstr(error)) << flags;
+    EXPECT_FALSE(std::filesystem::exists(Folder() + "/t.json")) << flags;
+  }
 }
 
 }  // namespace

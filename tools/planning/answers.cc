@@ -45,9 +45,10 @@ std::string ScalingRow(const Answer& answer, const Answer& smallest) {
                           answer.run.steps > 0 ? search::AmountText(answer.run.price)
                                                : absl::StrFormat("%.4g", answer.sample_price));
   }
-  return absl::StrFormat("%8d %12s %14.2f %8.2fx %10.1f%% %6.1f%% %10s%s  %s\n", answer.devices,
-                         ToString(answer.best.step_time), rate, speedup, 100 * speedup / more,
-                         100 * answer.best.figures.mfu, ToString(answer.best.peak_memory), costs,
+  return absl::StrFormat("%8d %12s %10s %8.2fx %10.1f%% %6.1f%% %10s%s  %s\n", answer.devices,
+                         ToString(answer.best.step_time), ShortNumber(rate), speedup,
+                         100 * speedup / more, 100 * answer.best.figures.mfu,
+                         ToString(answer.best.peak_memory), costs,
                          transforms::ToString(answer.best.plan, answer.base));
 }
 
@@ -55,7 +56,7 @@ std::string ScalingTable(const std::vector<const Answer*>& sizes) {
   const Answer& first = *sizes.front();
   const bool run = first.run.steps > 0, priced = first.sample_price > 0;
   std::string text = absl::StrFormat(
-      "\nwhat more devices buy, %s, batch %d:\n%8s %12s %14s %9s %11s %7s %10s%s%s\n",
+      "\nwhat more devices buy, %s, batch %d:\n%8s %12s %10s %9s %11s %7s %10s%s%s\n",
       first.question.model.model, first.question.model.batch_size, "devices", "step", "samples/s",
       "speedup", "efficiency", "MFU", "memory", run ? "      days" : "",
       !priced ? ""
@@ -127,15 +128,16 @@ std::string ScalingText(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) groups[answer.question.group].push_back(&answer);
   std::string text;
   for (const auto& [group, sizes] : groups) {
-    if (sizes.size() > 1) text += answers_cc::ScalingTable(sizes);
+    if (sizes.front()->question.is_of_table) text += answers_cc::ScalingTable(sizes);
   }
   return text;
 }
 
 const Answer& WinnerOf(const std::vector<Answer>& answers, search::Goal goal) {
   ORRERY_CHECK(!answers.empty()) << "no answer";
-  return *std::ranges::min_element(
-      answers, {}, [goal](const Answer& answer) { return answers_cc::SizeOf(answer, goal); });
+  return *std::ranges::min_element(answers, {}, [goal](const Answer& answer) {
+    return std::pair(answers_cc::SizeOf(answer, goal), answer.best.step_time);
+  });
 }
 
 std::string MisfitLine(const search::SettingOf& setting_of, const search::SearchRows& rows) {

@@ -16,6 +16,7 @@ Answer Found(int64_t devices, int64_t milliseconds, int64_t gib, size_t group = 
   Answer answer;
   answer.title = absl::StrCat("on ", devices);
   answer.question.group = group;
+  answer.question.is_of_table = true;
   answer.question.model.model = "llama";
   answer.question.model.batch_size = 64;
   answer.devices = devices;
@@ -30,15 +31,18 @@ Answer Found(int64_t devices, int64_t milliseconds, int64_t gib, size_t group = 
 
 // Twice the devices for 1.6 times the samples.
 TEST(ScalingText, HoldsSizesAgainstTheSmallest) {
-  EXPECT_EQ(
-      ScalingText({Found(8, 160, 4), Found(16, 100, 2)}),
-      "\nwhat more devices buy, llama, batch 64:\n"
-      " devices         step      samples/s   speedup  efficiency     MFU     memory\n"
-      "       8       160 ms         400.00     1.00x      100.0%   40.0%   4.00 GiB  --dp 8 "
-      "--hp 1 --pp 1 --micro-batches 1 --schedule 1f1b\n"
-      "      16       100 ms         640.00     1.60x       80.0%   40.0%   2.00 GiB  --dp 16 "
-      "--hp 1 --pp 1 --micro-batches 1 --schedule 1f1b\n");
-  EXPECT_EQ(ScalingText({Found(8, 160, 4), Found(16, 100, 2, 1)}), "");
+  EXPECT_EQ(ScalingText({Found(8, 160, 4), Found(16, 100, 2)}),
+            "\nwhat more devices buy, llama, batch 64:\n"
+            " devices         step  samples/s   speedup  efficiency     MFU     memory\n"
+            "       8       160 ms        400     1.00x      100.0%   40.0%   4.00 GiB  --dp 8 "
+            "--hp 1 --pp 1 --micro-batches 1 --schedule 1f1b\n"
+            "      16       100 ms        640     1.60x       80.0%   40.0%   2.00 GiB  --dp 16 "
+            "--hp 1 --pp 1 --micro-batches 1 --schedule 1f1b\n");
+  // The other size of a group has nothing that fits.
+  EXPECT_THAT(ScalingText({Found(8, 160, 4)}), testing::HasSubstr("       8       160 ms"));
+  Answer alone = Found(8, 160, 4);
+  alone.question.is_of_table = false;
+  EXPECT_EQ(ScalingText({alone}), "");
 }
 
 TEST(WinnerOf, IsTheBestByTheGoal) {

@@ -169,12 +169,24 @@ std::string RunNote(absl::string_view stack) {
       "; no stops, checkpoints or evaluations are in it\n");
 }
 
-absl::Status CheckPlanning(const PlanningFlags& flags, const std::vector<FlagText>& given) {
-  const bool priced = std::ranges::find(given, "price", &FlagText::flag) != given.end();
+Listing EmitterListing() {
+  return {.flag = "list-emitters",
+          .about = "names the systems that --emit writes for",
+          .of = {"emit"},
+          .things = [] {
+            std::vector<NamedThing> things;
+            for (const Emitter* emitter : AllEmitters()) {
+              things.push_back({std::string(emitter->name), std::string(emitter->summary)});
+            }
+            return things;
+          }};
+}
+
+absl::Status CheckPlanning(const PlanningFlags& flags) {
   if (!flags.goal.empty()) {
     ORRERY_RETURN_IF_ERROR(Annotate(search::ParseGoal(flags.goal).status(), "--goal"));
   }
-  if (GoalOf(flags) == search::Goal::kPrice && !priced) {
+  if (GoalOf(flags) == search::Goal::kPrice && flags.price.empty()) {
     return absl::InvalidArgumentError(
         "--goal price: nobody says what a device costs; wanted --price, as in 2.5");
   }
@@ -184,19 +196,7 @@ absl::Status CheckPlanning(const PlanningFlags& flags, const std::vector<FlagTex
   if (!flags.gpus.empty()) {
     ORRERY_RETURN_IF_ERROR(Annotate(ParseSizes(flags.gpus).status(), "--gpus"));
   }
-  ORRERY_ASSIGN_OR_RETURN(const std::vector<EmitTarget> targets, EmitTargets(flags));
-  std::vector<FlagText> files, others;
-  for (const EmitTarget& target : targets) {
-    if (!target.file.empty()) files.push_back({"emit", target.file});
-  }
-  if (files.empty()) return absl::OkStatus();
-  constexpr absl::string_view kWrites[] = {"csv", "json", "trace", "report", "plot", "resume"};
-  for (const FlagText& flag : given) {
-    if (flag.flag == "emit") continue;
-    const bool writes = std::ranges::find(kWrites, flag.flag) != std::end(kWrites);
-    (writes ? files : others).push_back(flag);
-  }
-  return CheckFiles(files, others);
+  return EmitTargets(flags).status();
 }
 
 }  // namespace orrery::tools

@@ -34,9 +34,11 @@ struct PlanningFlags {
 /// Adds them to `options`, bound to `flags`.
 void AddPlanningFlags(boost::program_options::options_description& options, PlanningFlags& flags);
 
-/// What is wrong with them by themselves, or beside all flags that were `given`: a goal without its
-/// price, a file that another flag writes or reads.
-absl::Status CheckPlanning(const PlanningFlags& flags, const std::vector<FlagText>& given);
+/// What is wrong with them by themselves or beside each other, such as a goal without its price.
+absl::Status CheckPlanning(const PlanningFlags& flags);
+
+/// --list-emitters, for programs that have --emit.
+Listing EmitterListing();
 
 /// The goal; of flags that CheckPlanning accepts.
 search::Goal GoalOf(const PlanningFlags& flags);

@@ -48,7 +48,8 @@ absl::StatusOr<std::vector<Question>> QuestionsOf(const QuestionLists& lists,
       for (const int64_t batch_size : lists.batch_sizes) {
         for (const std::string& cluster : sizes[c]) {
           Question& question = questions.emplace_back(
-              Question{lists.model, prices[c], group, ModelColumnsOf(model, columns)});
+              Question{lists.model, prices[c], group, sizes[c].size() > 1 && !planning.fits_on,
+                       ModelColumnsOf(model, columns)});
           question.model.model = model;
           question.model.cluster = cluster;
           question.model.batch_size = batch_size;

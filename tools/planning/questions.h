@@ -19,7 +19,8 @@ namespace orrery::tools {
 struct Question {
   ModelFlags model;
   double device_hour = 0;
-  size_t group = 0;  // alike for those that differ in the size of their cluster alone
+  size_t group = 0;          // alike for those that differ in the size of their cluster alone
+  bool is_of_table = false;  // whether a table tells what others of its group come to beside it
   std::vector<search::ModelColumn> model_columns = {};  // of tables (tools/model_columns.h)
 };
 

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cost_models/collectives/steps.h"
-#include "ir/model_facts.h"
 #include "search/memory_fit.h"
 #include "search/search.h"
 #include "search/settings/settings.h"
@@ -23,11 +22,11 @@
 #include "tools/planning/questions.h"
 #include "tools/presets.h"
 #include "tools/reports/page.h"
-#include "tools/search_charts.h"
-#include "tools/search_difference.h"
-#include "tools/search_files.h"
-#include "tools/search_job.h"
-#include "tools/search_question.h"
+#include "tools/searches/search_charts.h"
+#include "tools/searches/search_difference.h"
+#include "tools/searches/search_files.h"
+#include "tools/searches/search_job.h"
+#include "tools/searches/search_question.h"
 #include "tools/team/team.h"
 #include "tools/terminal/interrupt.h"
 #include "tools/terminal/terminal.h"
@@ -125,7 +124,7 @@ absl::Status Tell(const Flags& flags, const Question& question, const Asked& ask
             : "no candidate is feasible");
   }
   // Of several sizes a table tells at the end what each comes to.
-  const bool brief = !flags.planning.gpus.empty() && !flags.planning.fits_on;
+  const bool brief = question.is_of_table;
   if (!brief) {
     std::cout << WrapLines(search::TradesText(rows, flags.top), 6, OutputTerminal())
               << search::FrontText(setting, rows, flags.top);
@@ -192,12 +191,7 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
                             return SettingOf(flags, question, plan);
                           }));
   const search::Setting& setting = asked.settings->front();
-  const search::SpaceSize size = {
-      .devices = setting.cluster.size(),
-      .batch_size = setting.batch_size,
-      .sequence = ir::SequenceLength(setting.step),
-      .experts = ir::CommonExperts(setting.step),
-      .devices_a_node = cost_models::DevicesANode(setting.cluster.topology)};
+  const search::SpaceSize size = SpaceSizeOf(setting);
   SearchJob& job = asked.job;
   job.top = flags.no_prune ? 0 : std::max<int64_t>(1, flags.top);
   job.goal = GoalOf(flags.planning);
@@ -225,12 +219,13 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
 absl::Status CheckSeveral(const Flags& flags, const Team* team) {
   const JobFlags& job = flags.job;
   if (team == nullptr && job.part.empty() && job.resume.empty() && job.merge.empty() &&
-      !flags.trace.any()) {
+      !flags.trace.any() && flags.diff.empty()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "several models, batch sizes or clusters are searched one after another by one process; "
-      "wanted one of each beside `part`, `resume`, `merge`, `trace` and MPI");
+      "several models, batch sizes or clusters, or sizes of one (`gpus`, `fits-on`), are searched "
+      "one after another by one process; "
+      "wanted one of each beside `part`, `resume`, `merge`, `trace`, `diff` and MPI");
 }
 
 // Whether no other question of its group has more devices.
@@ -287,7 +282,7 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   ORRERY_RETURN_IF_ERROR(CheckDifference(flags.diff));
   // Which ranks there are the best plan will tell.
   ORRERY_RETURN_IF_ERROR(ReadTraceFlags(flags.trace, ir::kMaxRanks).status());
-  ORRERY_RETURN_IF_ERROR(CheckPlanning(flags.planning, flags.given));
+  ORRERY_RETURN_IF_ERROR(CheckPlanning(flags.planning));
   ORRERY_ASSIGN_OR_RETURN(team, FindTeam());
   if (flags.job.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
@@ -304,6 +299,8 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   }
   Asked asked;
   ORRERY_RETURN_IF_ERROR(Ask(flags, questions.front(), space, team.get(), asked));
+  ORRERY_RETURN_IF_ERROR(
+      ReadTraceFlags(flags.trace, asked.settings->front().cluster.size()).status());
   if (team == nullptr || team->rank() == 0) {
     PrintWarnings(asked.settings->front().notes.warnings);
   }
@@ -344,7 +341,7 @@ int Main(int argc, char** argv) {
       .options = po::options_description("Flags"),
       .searches = true,
       .further = [&](const std::vector<FlagText>& given) { return Further(given, flags); },
-      .listings = {StackListing()}};
+      .listings = {StackListing(), EmitterListing()}};
   AddModelFlags(spec.options, flags.model, &flags.batch_sizes);
   AddPlanFlags(spec.options, PlanForm::kSpace, {}, flags.axes);
   AddTraceFlags(spec.options, flags.trace, "the best candidate's");

@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ir/mesh.h"
 #include "search/details.h"
 #include "search/memory_fit.h"
 #include "search/pipedream.h"
@@ -27,6 +28,7 @@
 #include "tools/validation/nearest_steps.h"
 #include "tools/validation/software_stack.h"
 #include "tools/validation/step_features.h"
+#include "transforms/plan/mesh.h"
 #include "transforms/plan/plan_text.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/schedules/text.h"
@@ -66,7 +68,11 @@ void PrintReport(const search::Setting& setting, const search::ParallelPlan& pla
       functions.push_back(&part->function);
   }
   const std::vector<transforms::AxisUse> uses = transforms::UsesOfAxis(functions, "hp");
-  if (!uses.empty()) std::cout << "  hp splits                " << ToString(uses) << "\n";
+  if (!uses.empty()) {
+    constexpr size_t kIndent = 27;
+    std::cout << WrapLines(absl::StrCat("  hp splits                ", ToString(uses), "\n"),
+                           kIndent, OutputTerminal());
+  }
   if (const std::string gathered = ToString(run.pipelined.gathered); !gathered.empty()) {
     std::cout << "  gathered over dp         " << gathered << "\n";
   }
@@ -163,11 +169,14 @@ absl::Status Report(const Flags& flags, const RunFiles& files, search::Setting& 
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
                             search::Explain(setting, plan, run));
     constexpr int64_t kMostChanges = 4;
-    constexpr double kSeconds = 20;  // for neighbours of the plan
+    constexpr size_t kIndent = 27;
+    constexpr int64_t kWork = 100'000'000;  // of neighbours of the plan: some 20 s of a processor
     ORRERY_ASSIGN_OR_RETURN(const search::TriedChanges tried,
-                            search::TryChanges(setting, plan, run, kMostChanges, kSeconds));
+                            search::TryChanges(setting, plan, run, kMostChanges, kWork));
     std::cout << "\n"
-              << search::SummaryText(setting, plan, run, details, tried) << "\n"
+              << WrapLines(search::SummaryText(setting, plan, run, details, tried), kIndent,
+                           OutputTerminal())
+              << "\n"
               << search::ExplanationText(explanation, run.report.step_time);
   }
   return flags.timeline ? PrintTimeline(setting, plan, run) : absl::OkStatus();
@@ -182,7 +191,8 @@ absl::Status Simulate(const Flags& flags) {
       Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
   if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
   RunFiles files;
-  ORRERY_ASSIGN_OR_RETURN(files.trace, ReadTraceFlags(flags.trace, plan.ranks()));
+  ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, transforms::MakeMesh(plan));
+  ORRERY_ASSIGN_OR_RETURN(files.trace, ReadTraceFlags(flags.trace, mesh.size()));
   ORRERY_ASSIGN_OR_RETURN(files.plots, ReadPlots(flags.plot, RunPlotViews()));
   setting.lowering.every_link =
       files.trace.any() || !flags.report.empty() || flags.explain || NeedEveryLink(files.plots);

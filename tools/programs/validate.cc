@@ -4,13 +4,13 @@
 #include <iterator>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cost_models/cost_model.h"
 #include "support/file.h"
 #include "support/status.h"
+#include "support/threads.h"
 #include "tools/flags.h"
 #include "tools/reports/page.h"
 #include "tools/reports/plot_files.h"
@@ -141,9 +141,8 @@ absl::Status Validate(const Flags& flags) {
   if (flags.threads < 0) {
     return absl::InvalidArgumentError("--threads: wanted a number of at least 0");
   }
-  const auto cores = static_cast<int32_t>(std::max(1U, std::thread::hardware_concurrency()));
   FitOptions options = {.cost_model = flags.cost_model,
-                        .threads = flags.threads > 0 ? flags.threads : cores};
+                        .threads = flags.threads > 0 ? flags.threads : OwnProcessors()};
   if (!flags.with.empty()) {
     ORRERY_ASSIGN_OR_RETURN(options.start, ReadFigures(flags.with));
   }

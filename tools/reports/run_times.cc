@@ -90,32 +90,12 @@ void AddRows(const std::vector<search::StepSpan>& spans, const std::string& name
   }
 }
 
-// What of the path a task is, for sums and colours.
-std::string PathKind(const simulator::TaskLabel& label) {
-  if (label.kind == simulator::TaskKind::kCompute) return std::string(ToString(label.phase));
-  return label.communication.empty() ? std::string(ToString(label.kind))
-                                     : std::string(label.communication);
-}
-
-struct PathSums {
-  std::map<std::string, Duration> by_kind;
-  std::vector<std::string> order;  // of the kinds, as they come
-  void Add(const std::string& kind, Duration time) {
-    const auto [found, is_new] = by_kind.try_emplace(kind);
-    if (is_new) order.push_back(kind);
-    found->second += time;
-  }
-};
-
-TableView PathTable(const PathSums& sums, double step_s) {
+TableView PathTable(const std::vector<simulator::PathPart>& parts, double step_s) {
   TableView table{.title = "What the critical path is made of",
                   .columns = {{"what"}, {"time", "s"}, {"of the path", "share"}}};
-  std::vector<std::string> kinds = sums.order;
-  std::ranges::stable_sort(kinds, std::greater<>(),
-                           [&](const std::string& kind) { return sums.by_kind.at(kind); });
-  for (const std::string& kind : kinds) {
-    const double seconds = sums.by_kind.at(kind).seconds();
-    table.rows.push_back({kind, seconds, step_s > 0 ? seconds / step_s : 0});
+  for (const simulator::PathPart& part : parts) {
+    const double seconds = part.time.seconds();
+    table.rows.push_back({part.kind, seconds, step_s > 0 ? seconds / step_s : 0});
   }
   return table;
 }
@@ -132,7 +112,7 @@ class PathPicture {
   void Add(const simulator::TaskLabel& label, simulator::TaskId task, Time start, Time finish) {
     const simulator::StreamId stream = program_.streams_of(task).front();
     const int32_t row = rows_.Of(RankName(program_, program_.stream(stream).rank));
-    const int32_t kind = kinds_.Of(PathKind(label));
+    const int32_t kind = kinds_.Of(simulator::PathKindOf(label));
     if (!view_.slices.empty()) {
       Slice& last = view_.slices.back();
       if (last.row == row && last.kind == kind && last.end_s == start.seconds()) {
@@ -145,7 +125,7 @@ class PathPicture {
          .kind = kind,
          .start_s = start.seconds(),
          .end_s = finish.seconds(),
-         .label = labels_.Of(absl::StrCat(PathKind(label), ", stage ", label.stage))});
+         .label = labels_.Of(absl::StrCat(simulator::PathKindOf(label), ", stage ", label.stage))});
   }
 
   TimelineView Finish(double end_s) && {
@@ -213,22 +193,20 @@ Section TimelineSection(const PlayedPlan& played) {
 Section CriticalPathSection(const PlayedPlan& played) {
   const simulator::Program& program = played.run.program;
   const simulator::Trace& trace = played.run.trace;
-  run_times_cc::PathSums sums;
   run_times_cc::PathPicture picture(program);
   for (const simulator::PathTask& step : CriticalPath(program, trace)) {
     const simulator::TaskLabel label = program.label(program.label_of(step.task));
     const Time start = trace.start_of(step.task), finish = trace.finish_of(step.task);
-    sums.Add(run_times_cc::PathKind(label), finish - start);
-    if (step.waited > Duration()) sums.Add("waiting", step.waited);
     picture.Add(label, step.task, start, finish);
   }
   Section section{.id = "critical-path", .title = "Critical path"};
-  if (sums.order.empty()) return section;
+  const std::vector<simulator::PathPart> parts = PathPartsOf(program, trace);
+  if (parts.empty()) return section;
   section.text = {
       "Each task on it began when the one before it had finished: only what shortens "
       "these shortens the step."};
   AddRounds(played, section);
-  section.views.emplace_back(run_times_cc::PathTable(sums, trace.makespan.seconds()));
+  section.views.emplace_back(run_times_cc::PathTable(parts, trace.makespan.seconds()));
   TimelineView path = std::move(picture).Finish(trace.makespan.seconds());
   if (path.slices.size() <= run_times_cc::kMostSlices) section.views.emplace_back(std::move(path));
   return section;

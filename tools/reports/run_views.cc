@@ -1,11 +1,11 @@
 #include "tools/reports/run_views.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "simulator/report/step_parts.h"
 #include "tools/reports/run_sections.h"
 #include "transforms/plan/plan_text.h"
 #include "transforms/sharding/axis_use.h"
@@ -104,28 +104,12 @@ TableView BreakdownTable(const PlayedPlan& played) {
   const double step_s = report.step_time.seconds();
   TableView table{.title = "The step, mean over all ranks",
                   .columns = {{"what"}, {"time", "s"}, {"of the step", "share"}}};
-  const auto add = [&](const std::string& what, double seconds) {
-    if (seconds <= 0) return;
-    table.rows.push_back({what, seconds, step_s > 0 ? seconds / step_s : 0});
-  };
-  for (size_t k = 0; k < played.details.kernels.size(); ++k) {
-    add(absl::StrCat("kernels: ", ToString(static_cast<simulator::KernelKind>(k))),
-        played.details.kernels[k]);
+  constexpr absl::string_view kKinds[] = {"kernels", "exposed", "bubble"};  // by StepPartKind
+  for (const simulator::StepPart& part : StepPartsOf(played.run.program, report, played.details)) {
+    table.rows.push_back({absl::StrCat(kKinds[static_cast<size_t>(part.kind)], ": ", part.name,
+                                       part.level.empty() ? "" : ", ", part.level),
+                          part.seconds, step_s > 0 ? part.seconds / step_s : 0});
   }
-  const double kernels =
-      std::accumulate(played.details.kernels.begin(), played.details.kernels.end(), 0.0);
-  if (kernels == 0) {  // a steady state, whose kernels nobody has told apart
-    add("computing", step_s * (1 - report.bubble_fraction) - report.exposed_communication_s);
-  }
-  for (const simulator::CommunicationReport& row : report.communication) {
-    add(absl::StrCat("exposed: ", row.kind, row.level.empty() ? "" : ", ", row.level),
-        row.exposed_s);
-  }
-  const simulator::MeanBubble bubble = MeanOf(played.run.program, played.details.bubbles);
-  add("bubble: warm-up", bubble.warm_up_s);
-  add("bubble: steady", bubble.steady_s);
-  add("bubble: cool-down", bubble.cool_down_s);
-  add("bubble: imbalance", bubble.imbalance_s);
   return table;
 }
 

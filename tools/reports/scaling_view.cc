@@ -132,7 +132,7 @@ ScalingLine ScalingLineOf(const search::Setting& setting, const search::SearchRo
                    .batch_size = setting.batch_size,
                    .model_columns = setting.model_columns};
   std::map<int64_t, const search::Result*> best;
-  for (const search::Result* result : Ranked(rows)) {
+  for (const search::Result* result : FastestFirst(rows)) {
     best.try_emplace(result->plan.ranks(), result);
     const auto degrees = scaling_view_cc::DegreesOf(result->plan);
     for (size_t d = 0; d < kDegreeCount; ++d) line.degrees[d].insert(degrees[d]);

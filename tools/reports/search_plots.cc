@@ -102,7 +102,7 @@ void SearchPlots::Add(const search::Setting& setting, const search::SearchRows& 
   for (const search::Result* result : front) {
     of_front.points.push_back(search_plots_cc::PointOf(*result));
   }
-  const std::vector<const search::Result*> ranked = Ranked(rows);
+  const std::vector<const search::Result*> ranked = FastestFirst(rows);
   const size_t shown = std::min(ranked.size(), search_plots_cc::kMostPoints);
   Series& of_others = others_.emplace_back(
       Series{.name = shown == ranked.size()

@@ -149,7 +149,7 @@ SearchDocument SearchTable(const search::Setting& setting, const search::SearchR
 
 Section DegreesSection(const search::Setting& setting, const search::SearchRows& rows) {
   Section section{.id = "degrees", .title = "Throughput over degrees"};
-  const std::vector<const search::Result*> ranked = Ranked(rows);
+  const std::vector<const search::Result*> ranked = FastestFirst(rows);
   if (ranked.empty()) return section;
   ChartView chart{.title = absl::StrCat("Throughput of ", setting.model_name, ", batch ",
                                         setting.batch_size, ", on ", setting.cluster.name),
@@ -202,7 +202,7 @@ Section FrontSection(const search::Setting& setting, const search::SearchRows& r
 
 Section WorthSection(const search::Setting&, const search::SearchRows& rows) {
   Section section{.id = "worth", .title = "What each axis is worth"};
-  const std::vector<const search::Result*> ranked = Ranked(rows);
+  const std::vector<const search::Result*> ranked = FastestFirst(rows);
   if (ranked.empty()) return section;
   TableView table{.title = "The best with each value",
                   .columns = {{"axis"},

@@ -113,8 +113,10 @@ TEST_F(SearchViewsTest, DegreesHaveTheBest) {
 }
 
 TEST_F(SearchViewsTest, EachValueOfAnAxisHasItsBest) {
-  const auto table = std::get<TableView>(WorthSection(setting_, rows_).views.front());
-  const auto ranked = Ranked(rows_);
+  search::SearchRows rows = rows_;
+  rows.RankBy(search::Goal::kMemory);  // worth is throughput, whatever else was wanted
+  const auto table = std::get<TableView>(WorthSection(setting_, rows).views.front());
+  const auto ranked = FastestFirst(rows);
   for (const std::vector<Cell>& row : table.rows) {
     const transforms::AxisInfo* axis = transforms::FindAxis(std::get<std::string>(row[0]));
     ASSERT_NE(axis, nullptr);
@@ -122,6 +124,7 @@ TEST_F(SearchViewsTest, EachValueOfAnAxisHasItsBest) {
       return axis->print(result->plan) == std::get<std::string>(row[1]);
     });
     EXPECT_EQ(std::get<double>(row[3]), (*best)->step_time.seconds());
+    EXPECT_LE(std::get<double>(row[4]), 1.0);
   }
 }
 

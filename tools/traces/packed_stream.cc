@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "support/status.h"
 
 namespace orrery::tools {
@@ -27,19 +28,15 @@ class PackedStream::Buffer : public std::streambuf {
   }
 
   absl::Status Finish() {
-    if (packs_) Pack("", Z_FINISH);
+    Hand(Z_FINISH);
     return status_.ok() ? file_->Finish() : status_;
   }
 
  protected:
   std::streamsize xsputn(const char* text, std::streamsize count) override {
     const absl::string_view piece(text, static_cast<size_t>(count));
-    if (!status_.ok()) return 0;
-    if (packs_) {
-      Pack(piece, Z_NO_FLUSH);
-    } else {
-      status_ = file_->Write(piece);
-    }
+    absl::StrAppend(&text_, piece);
+    if (text_.size() >= kPiece) Hand(Z_NO_FLUSH);
     return status_.ok() ? count : 0;
   }
   int overflow(int c) override {
@@ -49,6 +46,19 @@ class PackedStream::Buffer : public std::streambuf {
   }
 
  private:
+  static constexpr size_t kPiece = 1 << 16;
+
+  // What has come together goes to the file. Nothing does once something has failed.
+  void Hand(int flush) {
+    if (!status_.ok()) return;
+    if (packs_) {
+      Pack(text_, flush);
+    } else {
+      status_ = file_->Write(text_);
+    }
+    text_.clear();
+  }
+
   void Pack(absl::string_view piece, int flush) {
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
     stream_.avail_in = static_cast<uInt>(piece.size());
@@ -66,7 +76,8 @@ class PackedStream::Buffer : public std::streambuf {
   std::unique_ptr<FileWriter> file_;
   bool packs_ = false;
   z_stream stream_ = {};
-  std::array<char, 1 << 16> packed_ = {};
+  std::string text_;  // not handed on yet
+  std::array<char, kPiece> packed_ = {};
   absl::Status status_;
 };
 

@@ -65,11 +65,16 @@ void AddTraceFlags(boost::program_options::options_description& options, TraceFl
       "the microbatches in the trace, as in 0,4-7 [all]")(
       "memory-snapshot", po::value(&flags.snapshot),
       "write what a rank holds when to this file (.pickle), for pytorch.org/memory_viz: the first "
-      "of --trace-ranks [the one that needs most]");
+      "that --trace-ranks names [the one that needs most]");
 }
 
 absl::StatusOr<TraceRequest> ReadTraceFlags(const TraceFlags& flags, int64_t ranks) {
   ORRERY_RETURN_IF_ERROR(trace_flags_cc::CheckUses(flags));
+  if (flags.snapshot.find("{rank}") != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("--memory-snapshot ", flags.snapshot,
+                                                   ": is of one rank; wanted a name without "
+                                                   "{rank}, and the rank first in --trace-ranks"));
+  }
   TraceRequest request = {.path = flags.path, .snapshot = flags.snapshot};
   const auto level = trace_flags_cc::kLevels.Find(flags.level);
   if (!level.has_value()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -118,17 +119,42 @@ absl::Status WriteTraces(const TraceRequest& request, const Program& program,
   return absl::OkStatus();
 }
 
-// The class of the rank whose memory is asked for.
+// The class that a rank is in; nothing where the program has no such rank.
+std::optional<RankClassId> ClassOf(const Program& program, int32_t rank) {
+  for (int32_t i = 0; i < program.rank_count(); ++i) {
+    if (std::ranges::binary_search(program.rank(RankClassId(i)).members, rank)) {
+      return RankClassId(i);
+    }
+  }
+  return std::nullopt;
+}
+
+// A program that a person wrote may number its ranks with gaps.
+absl::Status CheckShown(const TraceRequest& request, const Program& program) {
+  for (const int32_t rank : request.ranks) {
+    if (ClassOf(program, rank).has_value()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--trace-ranks: the program has no rank ", rank,
+                                                   "; wanted those that it has, "
+                                                   "or all"));
+  }
+  int32_t last = -1;
+  for (int32_t i = 0; i < program.task_count(); ++i) {
+    last = std::max(last, program.microbatch_of(simulator::TaskId(i)));
+  }
+  for (const int32_t microbatch : request.microbatches) {
+    if (microbatch <= last) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--trace-microbatches: got ", microbatch, "; the run has ",
+                     last < 0 ? "none" : absl::StrCat("0 to ", last)));
+  }
+  return absl::OkStatus();
+}
+
+// The class of the rank whose memory is asked for. Requires ranks.
 RankClassId SnapshotOf(const TraceRequest& request, const Program& program,
                        const simulator::Trace& trace) {
+  if (!request.ranks.empty()) return *ClassOf(program, request.ranks.front());
   RankClassId chosen(0);
-  if (!request.ranks.empty()) {
-    for (int32_t i = 0; i < program.rank_count(); ++i) {
-      const std::vector<int32_t>& members = program.rank(RankClassId(i)).members;
-      if (std::ranges::binary_search(members, request.ranks.front())) chosen = RankClassId(i);
-    }
-    return chosen;
-  }
   const auto peaks = simulator::PeakMemory(program, trace);
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     if (peaks[RankClassId(i)].total > peaks[chosen].total) chosen = RankClassId(i);
@@ -138,6 +164,7 @@ RankClassId SnapshotOf(const TraceRequest& request, const Program& program,
 
 absl::Status WriteAll(const TraceRequest& request, const Program& program,
                       const simulator::Trace& trace, const simulator::TraceOptions& options) {
+  ORRERY_RETURN_IF_ERROR(CheckShown(request, program));
   if (!request.path.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteTraces(request, program, trace, options));
   }

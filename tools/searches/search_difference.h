@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_SEARCH_DIFFERENCE_H_
-#define ORRERY_TOOLS_SEARCH_DIFFERENCE_H_
+#ifndef ORRERY_TOOLS_SEARCHES_SEARCH_DIFFERENCE_H_
+#define ORRERY_TOOLS_SEARCHES_SEARCH_DIFFERENCE_H_
 
 #include <string>
 #include <vector>
@@ -20,4 +20,4 @@ absl::Status TellDifference(const std::vector<std::string>& diff, const search::
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_SEARCH_DIFFERENCE_H_
+#endif  // ORRERY_TOOLS_SEARCHES_SEARCH_DIFFERENCE_H_

@@ -1,4 +1,4 @@
-#include "tools/search_charts.h"
+#include "tools/searches/search_charts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(TimeBars, AreOfTheFastest) {
   const std::vector<search::Result> results = {Fake(4, 1), Fake(2, 2), Fake(8, 3)};
   EXPECT_EQ(TimeBars(results, 2, kPlain),
             R"(
-a step of each, fastest first:
+a step of each, the best first:
   1 ###====------- 2.00 ms
   2 #######=======------------- 4.00 ms
   # compute  = exposed communication  - bubble
@@ -53,6 +53,16 @@ TEST(FrontChart, MarksWhatNoneBeats) {
   EXPECT_THAT(chart, HasSubstr(" 10.0 MiB "));
   EXPECT_THAT(chart, HasSubstr("50.0 MiB\n"));
   EXPECT_EQ(FrontChart({{Fake(2, 30)}}, kPlain), "");
+}
+
+TEST(FrontChart, IsTheSameWhateverTheGoal) {
+  search::SearchRows rows({Fake(2, 30), Fake(4, 10), Fake(6, 40), Fake(2, 50)});
+  const std::string chart = FrontChart(rows, kPlain);
+  rows.RankBy(search::Goal::kMemory);
+  EXPECT_EQ(FrontChart(rows, kPlain), chart);
+  // Bars are those of the table, the best by the goal first.
+  EXPECT_THAT(TimeBars(rows, 2, kPlain),
+              HasSubstr("first:\n  1 #######=======------------- 4.00 ms\n"));
 }
 
 }  // namespace

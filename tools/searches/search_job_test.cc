@@ -1,4 +1,4 @@
-#include "tools/search_job.h"
+#include "tools/searches/search_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/search_charts.h"
+#include "tools/searches/search_charts.h"
 
 #include <algorithm>
 #include <vector>
@@ -15,7 +15,7 @@ std::string TimeBars(const search::SearchRows& rows, int64_t top, const Terminal
   const std::vector<const search::Result*> ranked = search::Ranked(rows);
   const int64_t shown = std::min({std::ssize(ranked), top, kMost});
   if (shown < 2) return "";
-  BarChart chart = {.title = "a step of each, fastest first:",
+  BarChart chart = {.title = "a step of each, the best first:",
                     .keys = {"compute", "exposed communication", "bubble"},
                     .bars = {}};
   for (int64_t i = 0; i < shown; ++i) {
@@ -41,7 +41,7 @@ std::string FrontChart(const search::SearchRows& rows, const Terminal& terminal)
       .points = {}};
   // Fastest first: on the front is what takes less than all before.
   Bytes least;
-  for (const search::Result* result : search::Ranked(rows)) {
+  for (const search::Result* result : search::FastestFirst(rows)) {
     const bool smaller = chart.points.empty() || result->peak_memory < least;
     if (smaller) least = result->peak_memory;
     chart.points.push_back({.x = static_cast<double>(result->peak_memory.count()),

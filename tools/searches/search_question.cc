@@ -1,4 +1,4 @@
-#include "tools/search_question.h"
+#include "tools/searches/search_question.h"
 
 #include <algorithm>
 #include <filesystem>

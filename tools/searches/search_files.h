@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_SEARCH_FILES_H_
-#define ORRERY_TOOLS_SEARCH_FILES_H_
+#ifndef ORRERY_TOOLS_SEARCHES_SEARCH_FILES_H_
+#define ORRERY_TOOLS_SEARCHES_SEARCH_FILES_H_
 
 #include <string>
 #include <utility>
@@ -44,4 +44,4 @@ class SearchFiles {
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_SEARCH_FILES_H_
+#endif  // ORRERY_TOOLS_SEARCHES_SEARCH_FILES_H_

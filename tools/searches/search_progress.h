@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_SEARCH_PROGRESS_H_
-#define ORRERY_TOOLS_SEARCH_PROGRESS_H_
+#ifndef ORRERY_TOOLS_SEARCHES_SEARCH_PROGRESS_H_
+#define ORRERY_TOOLS_SEARCHES_SEARCH_PROGRESS_H_
 
 #include <chrono>
 #include <cstddef>
@@ -53,4 +53,4 @@ class SearchProgress {
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_SEARCH_PROGRESS_H_
+#endif  // ORRERY_TOOLS_SEARCHES_SEARCH_PROGRESS_H_

@@ -1,6 +1,5 @@
-#include "tools/search_job.h"
+#include "tools/searches/search_job.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +7,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,8 +14,9 @@
 #include "search/journal/journal.h"
 #include "search/journal/merge.h"
 #include "support/status.h"
-#include "tools/search_progress.h"
-#include "tools/search_question.h"
+#include "support/threads.h"
+#include "tools/searches/search_progress.h"
+#include "tools/searches/search_question.h"
 #include "tools/team/shared_search.h"
 #include "tools/terminal/interrupt.h"
 #include "tools/terminal/terminal.h"
@@ -30,11 +29,7 @@ using search::KnownResults;
 using search::Result;
 
 int32_t Threads(const JobFlags& flags) {
-  if (flags.threads > 0) return flags.threads;
-  // mpirun binds a rank to some cores, of which the standard library knows nothing.
-  cpu_set_t own;
-  if (sched_getaffinity(0, sizeof(own), &own) == 0) return std::max(1, CPU_COUNT(&own));
-  return static_cast<int32_t>(std::max(1u, std::thread::hardware_concurrency()));
+  return flags.threads > 0 ? flags.threads : OwnProcessors();
 }
 
 void WarnOfDamage(const std::string& path, const search::JournalContents& contents) {

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_SEARCH_QUESTION_H_
-#define ORRERY_TOOLS_SEARCH_QUESTION_H_
+#ifndef ORRERY_TOOLS_SEARCHES_SEARCH_QUESTION_H_
+#define ORRERY_TOOLS_SEARCHES_SEARCH_QUESTION_H_
 
 #include <cstddef>
 #include <string>
@@ -28,4 +28,4 @@ std::vector<std::string> JournalFiles(const std::vector<std::string>& words);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_SEARCH_QUESTION_H_
+#endif  // ORRERY_TOOLS_SEARCHES_SEARCH_QUESTION_H_

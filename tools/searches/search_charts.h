@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_SEARCH_CHARTS_H_
-#define ORRERY_TOOLS_SEARCH_CHARTS_H_
+#ifndef ORRERY_TOOLS_SEARCHES_SEARCH_CHARTS_H_
+#define ORRERY_TOOLS_SEARCHES_SEARCH_CHARTS_H_
 
 #include <cstdint>
 #include <string>
@@ -21,4 +21,4 @@ std::string FrontChart(const search::SearchRows& rows, const Terminal& terminal)
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_SEARCH_CHARTS_H_
+#endif  // ORRERY_TOOLS_SEARCHES_SEARCH_CHARTS_H_

@@ -1,4 +1,4 @@
-#include "tools/search_progress.h"
+#include "tools/searches/search_progress.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "tools/search_files.h"
+#include "tools/searches/search_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#ifndef ORRERY_TOOLS_SEARCH_JOB_H_
-#define ORRERY_TOOLS_SEARCH_JOB_H_
+#ifndef ORRERY_TOOLS_SEARCHES_SEARCH_JOB_H_
+#define ORRERY_TOOLS_SEARCHES_SEARCH_JOB_H_
 
 #include <chrono>
 #include <cstddef>
@@ -73,4 +73,4 @@ absl::StatusOr<JobOutcome> RunJob(const JobFlags& flags, const SearchJob& job);
 
 }  // namespace orrery::tools
 
-#endif  // ORRERY_TOOLS_SEARCH_JOB_H_
+#endif  // ORRERY_TOOLS_SEARCHES_SEARCH_JOB_H_
