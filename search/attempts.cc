@@ -222,28 +222,34 @@ class Portfolio {
   }
 
   // Stages that need less memory: of the fastest way and of the leanest of each choice that is the
-  // best in something.
+  // best in something; of the fastest of all in finer steps, so that what fits is by little slower
+  // than it would have to be.
   absl::Status TryCuts() {
-    std::vector<Extremes> choices;
+    const Played* fastest = nullptr;
     for (size_t i = 0; i < choices_.size(); ++i) {
-      if (!IsBeaten(i)) choices.push_back(choices_[i]);
-    }
-    for (const Extremes& choice : choices) {
-      ORRERY_RETURN_IF_ERROR(TryCutsOf(*choice.fastest));
+      if (IsBeaten(i)) continue;
+      const Extremes& choice = choices_[i];
+      ORRERY_RETURN_IF_ERROR(TryCutsOf(*choice.fastest, {0, 0.5}));
+      const bool faster =
+          fastest == nullptr || choice.fastest->facts.fastest < fastest->facts.fastest;
+      if (faster) fastest = &*choice.fastest;
       if (choice.leanest->way == choice.fastest->way) continue;
-      ORRERY_RETURN_IF_ERROR(TryCutsOf(*choice.leanest));
+      ORRERY_RETURN_IF_ERROR(TryCutsOf(*choice.leanest, {0, 0.5}));
     }
-    return absl::OkStatus();
+    if (fastest == nullptr) return absl::OkStatus();
+    return TryCutsOf(*fastest, {0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875});
   }
 
-  absl::Status TryCutsOf(const Played& of) {
+  // `shares`: Way::stage_share, the first 0.
+  absl::Status TryCutsOf(const Played& of, std::initializer_list<double> shares) {
     Way way = of.way;
-    way.stage_limit = Bytes(1);
-    ORRERY_RETURN_IF_ERROR(Try(way));
-    const Bytes least = facts_.least_peak;
-    if (least == Bytes(0) || least >= of.facts.peak) return absl::OkStatus();
-    way.stage_limit = Bytes(least.count() + (of.facts.peak - least).count() / 2);
-    return Try(way);
+    for (const double share : shares) {
+      way.stage_share = share;
+      ORRERY_RETURN_IF_ERROR(Try(way));
+      // Then nothing between them is known to need less, either.
+      if (share == 0 && facts_.least_peak >= of.facts.peak) break;
+    }
+    return absl::OkStatus();
   }
 
   PlanPlayer& player_;

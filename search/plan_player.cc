@@ -135,7 +135,7 @@ void PlanPlayer::WeighStages() {
 
 transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
   transforms::StageContext context = stages_;
-  if (weighs_stages()) LimitMemory(schedule_, way.stage_limit, context);
+  context.memory_share = way.stage_share;
   return context;
 }
 
@@ -237,7 +237,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
       choice = report.choice;
       const double memory = gathers ? report.in_parts : report.memory;
       const auto [found, is_new] = played_.try_emplace(
-          {report.choice, gathers, way.stage_limit.count()}, WayFacts{report, memory});
+          {report.choice, gathers, way.stage_share}, WayFacts{report, memory});
       known = &found->second;
       *facts = *known;
       return is_new;
@@ -263,7 +263,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
 // What is known of it counts all the same.
 bool PlanPlayer::WantsCut(CutKey cut, const Way& way, WayFacts& facts) {
   const auto known = cuts_.find(cut);
-  if (way.stage_limit > Bytes(0) && known != cuts_.end()) {
+  if (way.stage_share.has_value() && known != cuts_.end()) {
     facts.Add(known->second);
     return false;
   }

@@ -34,10 +34,11 @@ struct Way {
   transforms::SequenceParallel sequence = transforms::SequenceParallel::kAuto;
   bool gathers = false;
   transforms::ContextAttention attention = transforms::ContextAttention::kAuto;
-  double memory_price = 0;       // as in transforms::AutoShardOptions
-  double link_price = 1;         // likewise
-  int64_t in_flight = 0;         // as in transforms::PlanContext
-  Bytes stage_limit = Bytes(0);  // of memory, that stages keep to where they can; 0: none
+  double memory_price = 0;  // as in transforms::AutoShardOptions
+  double link_price = 1;    // likewise
+  int64_t in_flight = 0;    // as in transforms::PlanContext
+  // As in transforms::StageChoice: how much of the memory stages keep to; none: no limit.
+  std::optional<double> stage_share = {};
 
   friend bool operator==(const Way&, const Way&) = default;
 };
@@ -158,7 +159,7 @@ class PlanPlayer {
   transforms::StageContext stages_;                        // of all ways, but for their limits
   std::optional<transforms::StepTimer> timer_;             // of ranks_, where they are timed
   // Which shardings, with what is gathered kept in parts or not, limit of stages.
-  using PlayedKey = std::tuple<uint64_t, bool, int64_t>;
+  using PlayedKey = std::tuple<uint64_t, bool, std::optional<double>>;
   std::map<PlayedKey, WayFacts> played_;
   std::map<CutKey, WayFacts> cuts_;
   std::vector<CutKey> asked_;  // of the last way

@@ -103,7 +103,7 @@ TEST(PlanPlayer, PlaysNoCutTwiceForLessMemory) {
   ASSERT_TRUE(player.Prepare().ok());
   WayFacts all, least;
   ASSERT_TRUE(player.Play({}, &all).ok());
-  const auto again = player.Play({.stage_limit = Bytes(1)}, &least);
+  const auto again = player.Play({.stage_share = 0}, &least);
   EXPECT_TRUE(absl::IsCancelled(again.status())) << again.status();
   EXPECT_EQ(least.least_peak, all.least_peak);
 }

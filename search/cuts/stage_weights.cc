@@ -37,10 +37,4 @@ void WeighMemory(const PipelineSchedule& schedule, const transforms::ScheduledRa
   }
 }
 
-void LimitMemory(const PipelineSchedule& schedule, Bytes limit, transforms::StageContext& context) {
-  const bool two_way = schedule.placement == transforms::StagePlacement::kTwoWay;
-  // A rank then has the stages of both pipelines, of which only one is divided.
-  context.memory_limit = two_way ? Bytes(limit.count() / 2) : limit;
-}
-
 }  // namespace orrery::search

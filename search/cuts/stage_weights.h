@@ -37,10 +37,6 @@ class StageSends {
 void WeighMemory(const transforms::PipelineSchedule& schedule,
                  const transforms::ScheduledRanks& ranks, transforms::StageContext& context);
 
-/// Limits what each rank needs, unless `limit` is 0.
-void LimitMemory(const transforms::PipelineSchedule& schedule, Bytes limit,
-                 transforms::StageContext& context);
-
 }  // namespace orrery::search
 
 #endif  // ORRERY_SEARCH_CUTS_STAGE_WEIGHTS_H_

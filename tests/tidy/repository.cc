@@ -50,7 +50,9 @@ FolderTargets ReadTargets() {
   }
   // Which the list of tools gives all of its rooms.
   targets["tools/programs"] = {
-      "programs", {"tools", "tools_planning", "tools_redistribution", "tools_validation"}, {}};
+      "programs",
+      {"tools", "tools_planning", "tools_redistribution", "tools_searches", "tools_validation"},
+      {}};
   return targets;
 }
 

@@ -33,8 +33,7 @@ struct StageContext {
   const ScheduledRanks* schedule = nullptr;
   /// What times it, where somebody has made that already. Lives longer.
   StepTimer* timer = nullptr;
-  /// Of one rank, as in StageChoice; 0: no limit.
-  Bytes memory_limit = Bytes(0);
+  std::optional<double> memory_share = {};   // as in StageChoice
   std::vector<double> in_flight = {};        // as in StageChoice
   std::vector<double> weight_versions = {};  // as in StageChoice
   /// Asked of each way to cut the step, by the positions at which stages begin, as CutsToTry has

@@ -216,7 +216,7 @@ class Chooser {
   }
 
   Cuts Divide(const std::vector<StageUnit>& units, const StagePlan& plan) const {
-    const UnitCosts costs = CostsOf(function_, chain_, units, plan, choice_.prices);
+    const UnitCosts costs = CostsOf(function_, chain_, units, plan, choice_.prices, choice_.state);
     const UnitDivisions divisions = DivideUnits(units, costs, options_);
     const auto cuts_of = [&](const std::vector<int32_t>& begins) {
       std::vector<size_t> cuts;

@@ -66,7 +66,7 @@ class Divider {
         weights_(problem_) {}
 
   UnitDivisions Run() {
-    const StageDivision fastest = strategies::DivideByCost(problem_).value();
+    const StageDivision fastest = Fastest();
     const StageDivision equal = weights_.Weigh(EqualLayers());
     limit_ = std::max(problem_.memory_limit, fastest.most_memory);
     const size_t steps = choice_.schedule == nullptr ? 0 : StepCount(*choice_.schedule);
@@ -89,6 +89,17 @@ class Divider {
     StageDivision division;
     double seconds = kNever;
   };
+
+  // Of those within the limit, which is set here, as it is between what others need.
+  StageDivision Fastest() {
+    StageDivision fastest = strategies::DivideByCost(problem_).value();
+    if (!choice_.memory_share.has_value()) return fastest;
+    problem_.memory_limit = 1;  // to which none keeps
+    StageDivision leanest = strategies::DivideByCost(problem_).value();
+    const double more = fastest.most_memory - leanest.most_memory;
+    problem_.memory_limit = leanest.most_memory + *choice_.memory_share * std::max(0.0, more);
+    return strategies::DivideByCost(problem_).value();
+  }
 
   bool Fits(const StageDivision& division) const {
     return problem_.memory_limit == 0 || division.most_memory <= limit_;
@@ -216,7 +227,6 @@ class Divider {
       known = bytes;
       problem.boundary_seconds.push_back(lasts);
     }
-    problem.memory_limit = static_cast<double>(choice_.memory_limit.count());
     for (int32_t stage = 0; stage < stages_; ++stage) {
       const auto rank = static_cast<size_t>(RankOf(stage));
       const auto& versions = choice_.weight_versions;
@@ -232,9 +242,9 @@ class Divider {
   const StageChoice& choice_;
   const int32_t stages_;
   const UnitSums sums_;
-  const StageProblem problem_;
-  const StageWeights weights_;
-  double limit_ = 0;  // of memory
+  StageProblem problem_;
+  const StageWeights weights_;  // of the problem, whatever its limit
+  double limit_ = 0;            // of memory
   std::optional<StepTimer> own_timer_;
   StepTimer* timer_ = nullptr;  // none: slowest ranks alone are compared
 };

@@ -35,6 +35,11 @@ struct ScheduledRanks {
   PipelineShape shape = {};
 };
 
+/// What of the parameters of its stages, their gradients and their optimizer state a rank keeps.
+struct StateShares {
+  double weights = 1, gradients = 1, optimizer = 1;
+};
+
 /// Where stages begin: by a rule, by names, or by counts.
 struct StageChoice {
   StagesBy by = StagesBy::kFlops;
@@ -59,9 +64,11 @@ struct StageChoice {
   const ScheduledRanks* schedule = nullptr;
   /// What times it, where somebody has made that already. Lives longer.
   StepTimer* timer = nullptr;
-  /// Of one rank, for parameters, gradients, optimizer state and what forward keeps; 0: no limit.
-  /// Where no division keeps to it, the one that needs least is taken.
-  Bytes memory_limit = Bytes(0);
+  /// Limits what the fullest rank needs for parameters, gradients, optimizer state and what forward
+  /// keeps: 0 to what the division needs that needs least, 1 to what the fastest does, and evenly
+  /// between them; none: no limit.
+  std::optional<double> memory_share = {};
+  StateShares state = {};
   /// Microbatches that each rank has in flight, on average over its stages; empty: one.
   std::vector<double> in_flight = {};
   /// Versions of its weights that each rank keeps; empty: one.

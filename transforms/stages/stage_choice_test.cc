@@ -134,8 +134,12 @@ TEST(StageChoice, KeepsToMemory) {
   const ir::Function step = Gpt(",vocab=32");
   StageChoice cost{.by = StagesBy::kCost, .in_flight = {4, 3, 2, 1}};
   EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.3.ln_1 h.5.ln_1");
-  cost.memory_limit = Bytes(1);
-  EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.2.ln_1 h.4.ln_1");
+  for (const double share : {0.0, 0.9}) {
+    cost.memory_share = share;
+    EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.2.ln_1 h.4.ln_1");
+  }
+  cost.memory_share = 1;
+  EXPECT_EQ(BeginsText(step, 4, cost), "wte h.1.ln_1 h.3.ln_1 h.5.ln_1");
 }
 
 // Whoever plays them all takes nothing slower than the last: that must be equally many layers where

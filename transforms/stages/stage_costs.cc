@@ -18,12 +18,13 @@ using ir::ValueId;
 class Coster {
  public:
   Coster(const Function& function, const ForwardChain& chain, std::span<const StageUnit> units,
-         const StagePlan& plan, const ShardingPrices* prices)
+         const StagePlan& plan, const ShardingPrices* prices, const StateShares& state)
       : function_(function),
         chain_(chain),
         units_(units),
         plan_(plan),
         prices_(prices),
+        state_(state),
         kept_(function.value_limit(), 0) {
     for (std::vector<double>* column :
          {&costs_.forward, &costs_.input_gradient, &costs_.weight_gradient, &costs_.update,
@@ -97,14 +98,14 @@ class Coster {
     for (size_t i = 0; i < operands.count(); ++i) {
       const ValueId parameter = operands.parameters()[i];
       const double weight = SizeOf(parameter);
-      double state = 0;
-      for (size_t group = 0; group < operands.groups(); ++group) {
-        state += SizeOf(operands.all()[operands.Position(group, i)]);
+      double state = weight * state_.weights + SizeOf(operands.gradients()[i]) * state_.gradients;
+      for (size_t group = 1; group + 1 < operands.groups(); ++group) {
+        state += SizeOf(operands.all()[operands.Position(group, i)]) * state_.optimizer;
       }
       const auto add = [&](int32_t unit) {
         if (unit < 0) return;
         At(costs_.update, unit) += seconds * weight / all;
-        At(costs_.weight_bytes, unit) += weight;
+        At(costs_.weight_bytes, unit) += weight * state_.weights;
         At(costs_.state_bytes, unit) += state;
       };
       const auto copies = plan_.copies.find(parameter);
@@ -147,6 +148,7 @@ class Coster {
   const std::span<const StageUnit> units_;
   const StagePlan& plan_;
   const ShardingPrices* const prices_;
+  const StateShares& state_;
   ir::LastOfKind<double> known_;
   IdTable<ValueId, char> kept_;
   UnitCosts costs_;
@@ -186,8 +188,8 @@ std::vector<double> UnitCosts::Seconds(int64_t microbatches) const {
 
 UnitCosts CostsOf(const ir::Function& function, const ForwardChain& chain,
                   std::span<const StageUnit> units, const StagePlan& plan,
-                  const ShardingPrices* prices) {
-  return stage_costs_cc::Coster(function, chain, units, plan, prices).Run();
+                  const ShardingPrices* prices, const StateShares& kept) {
+  return stage_costs_cc::Coster(function, chain, units, plan, prices, kept).Run();
 }
 
 }  // namespace orrery::transforms

@@ -25,7 +25,7 @@ struct UnitCosts {
   // Seconds; all but the update of one microbatch.
   std::vector<double> forward, input_gradient, update;
   std::vector<double> weight_gradient;  // where backward is split
-  std::vector<double> state_bytes;      // parameters, their gradients, optimizer state
+  std::vector<double> state_bytes;      // parameters, gradients, optimizer state: what is kept
   std::vector<double> weight_bytes;     // of these, parameters
   std::vector<double> kept_bytes;       // that its forward leaves for backward, a microbatch
   std::vector<double> boundary_bytes;   // that come from before it, a microbatch; the first: 0
@@ -38,7 +38,7 @@ struct UnitCosts {
 /// each of its flops.
 UnitCosts CostsOf(const ir::Function& function, const ForwardChain& chain,
                   std::span<const StageUnit> units, const StagePlan& plan,
-                  const ShardingPrices* prices);
+                  const ShardingPrices* prices, const StateShares& kept = {});
 
 }  // namespace orrery::transforms
 

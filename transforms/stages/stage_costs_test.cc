@@ -17,13 +17,14 @@ double Sum(const std::vector<double>& values) {
 }
 
 struct Costs {
-  explicit Costs(const ir::Function& step, UnitSize size = UnitSize::kLayers) {
+  explicit Costs(const ir::Function& step, UnitSize size = UnitSize::kLayers,
+                 const StateShares& kept = {}) {
     const IdTable<ir::OpId, StepPhase> phase = FindPhases(step);
     const ForwardChain chain = FindChain(step, phase);
     units = FindUnits(step, chain, size);
     const absl::StatusOr<StagePlan> plan = PlaceUnits(step, phase, chain, false, units);
     EXPECT_TRUE(plan.ok()) << plan.status();
-    of = CostsOf(step, chain, units, *plan, nullptr);
+    of = CostsOf(step, chain, units, *plan, nullptr, kept);
   }
 
   std::vector<StageUnit> units;
@@ -49,6 +50,16 @@ TEST(UnitCosts, AddUpToTheStep) {
     EXPECT_EQ(Sum(costs.state_bytes), 2 * parameters + states);
     EXPECT_LT(Sum(costs.Seconds(4)), flops);
   }
+}
+
+// As ZeRO leaves of it: Adam has two moments.
+TEST(UnitCosts, OfWhatIsKeptOfTheState) {
+  const ir::Function step = ModelStep("gpt", kGpt, 4);
+  const double parameters = Sum(Costs(step).of.weight_bytes);
+  const UnitCosts kept =
+      Costs(step, UnitSize::kLayers, {.weights = 0.5, .gradients = 0.25, .optimizer = 0.125}).of;
+  EXPECT_EQ(Sum(kept.weight_bytes), 0.5 * parameters);
+  EXPECT_EQ(Sum(kept.state_bytes), (0.5 + 0.25 + 2 * 0.125) * parameters);
 }
 
 // Layers are alike, backward takes twice as long as forward, and the residual stream crosses.

@@ -15,6 +15,14 @@ namespace orrery::transforms {
 namespace cut_work_cc {
 namespace {
 
+// ZeRO shards optimizer state, from its stage 2 on gradients, from 3 on weights.
+StateShares StateOf(const ParallelPlan& plan) {
+  const double part = 1 / static_cast<double>(ZeroGroupOf(plan));
+  return {.weights = plan.zero >= 3 ? part : 1,
+          .gradients = plan.zero >= 2 ? part : 1,
+          .optimizer = plan.offload.optimizer ? 0 : part};
+}
+
 PartitionOptions PartitionOf(const StepWork& work) {
   const ParallelPlan& plan = work.plan;
   const StageContext& context = work.context.stages;
@@ -31,7 +39,8 @@ PartitionOptions PartitionOf(const StepWork& work) {
                      .send_seconds = context.send_seconds,
                      .schedule = context.schedule,
                      .timer = context.timer,
-                     .memory_limit = context.memory_limit,
+                     .memory_share = context.memory_share,
+                     .state = StateOf(plan),
                      .in_flight = context.in_flight,
                      .weight_versions = context.weight_versions},
           .scatters_sends = work.context.scatters_sends && !work.sliced(),
@@ -116,8 +125,10 @@ std::string WaysRead(const StepWork& work) {
       choice.schedule != nullptr
           ? absl::StrCat(" orders ", plan.schedule.name(), " ", KeyOf(plan.schedule_file))
           : "",
-      " limit ", choice.memory_limit.count(), " in flight ", ListText(choice.in_flight),
-      " versions ", ListText(choice.weight_versions));
+      " within ",
+      ListText({choice.memory_share.value_or(-1), choice.state.weights, choice.state.gradients,
+                choice.state.optimizer}),
+      " in flight ", ListText(choice.in_flight), " versions ", ListText(choice.weight_versions));
 }
 
 }  // namespace
