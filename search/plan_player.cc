@@ -236,8 +236,8 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
     context.alternative.wants = [&](const transforms::AutoShardReport& report) {
       choice = report.choice;
       const double memory = gathers ? report.in_parts : report.memory;
-      const auto [found, is_new] = played_.try_emplace(
-          {report.choice, gathers, way.stage_share}, WayFacts{report, memory});
+      const auto [found, is_new] =
+          played_.try_emplace({report.choice, gathers, way.stage_share}, WayFacts{report, memory});
       known = &found->second;
       *facts = *known;
       return is_new;
