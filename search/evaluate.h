@@ -79,6 +79,20 @@ Result CannotFitResult(const Setting& setting, const ParallelPlan& plan);
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan,
                                 PartStore* parts = nullptr, PlayBudget budget = {});
 
+/// What a whole training run of Setting::run_samples takes with one plan. No stops, checkpoints or
+/// evaluations are in it.
+struct RunCost {
+  int64_t steps = 0;  // whole ones, so that the last may be of fewer samples
+  double seconds = 0;
+  double device_hours = 0;
+  double price = 0;  // in the currency of Setting::device_hour; 0: nobody says
+
+  double days() const { return seconds / 86'400; }
+};
+
+/// What the run takes with the plan of a result that ran; all 0 where nobody says how long it is.
+RunCost CostOfRun(const Setting& setting, const Result& result);
+
 }  // namespace orrery::search
 
 #endif  // ORRERY_SEARCH_EVALUATE_H_

@@ -55,25 +55,9 @@ absl::StatusOr<Run> PlayOnce(const Played& of, int32_t rounds,
   return run;
 }
 
-// The task of a rank that starts at that moment, the first; else the one that finishes then.
-simulator::TaskId TaskAt(const Run& run, simulator::RankClassId rank, Time moment) {
-  simulator::TaskId finishes;
-  for (int32_t t = 0; t < run.program.task_count(); ++t) {
-    const simulator::TaskId task(t);
-    const auto streams = run.program.streams_of(task);
-    const bool on_rank = std::ranges::any_of(streams, [&](simulator::StreamId stream) {
-      return run.program.stream(stream).rank == rank;
-    });
-    if (!on_rank) continue;
-    if (run.trace.start_of(task) == moment) return task;
-    if (run.trace.finish_of(task) == moment && !finishes.valid()) finishes = task;
-  }
-  return finishes;
-}
-
 // A run of kernels has what it needs most from its start to its end, kernels have each their own:
 // with something arriving beside them, peaks differ. Whoever looks at kernels gets the same figures
-// as who does not.
+// as who does not; when a peak is reached, and by what, it is told more closely.
 absl::Status TakePeaksOfRuns(const Played& of, lowering::LoweringOptions options, Run& run) {
   options.every_link = false;
   options.fuse_runs = options.fuse_stretches = true;
@@ -81,10 +65,9 @@ absl::Status TakePeaksOfRuns(const Played& of, lowering::LoweringOptions options
   ORRERY_CHECK(plain.report.ranks.size() == run.report.ranks.size()) << "folded otherwise";
   for (int32_t r = 0; r < run.program.rank_count(); ++r) {
     const simulator::RankClassId rank(r);
-    simulator::MemoryUse peak = plain.report.ranks[rank].memory;
-    if (peak == run.report.ranks[rank].memory) continue;
-    if (peak.task.valid()) peak.task = TaskAt(run, rank, peak.time);
-    run.report.ranks[rank].memory = peak;
+    const simulator::MemoryUse& peak = plain.report.ranks[rank].memory;
+    run.report.ranks[rank].memory.total = peak.total;
+    run.report.ranks[rank].memory.by_kind = peak.by_kind;
     run.report.ranks[rank].fits = plain.report.ranks[rank].fits;
   }
   run.report.communication = plain.report.communication;  // in stretches it is counted otherwise

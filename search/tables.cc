@@ -226,6 +226,11 @@ std::vector<ResultCell> CellsOf(const Setting& setting, const Result& r) {
   cells.push_back({"cluster", setting.cluster.name});
   cells.push_back(
       {"price_per_sample", priced ? ResultValue(PriceOfSample(setting, r)) : ResultValue()});
+  if (setting.run_samples > 0) {
+    const RunCost cost = CostOfRun(setting, r);
+    cells.push_back({"run_days", figure(cost.days())});
+    cells.push_back({"run_price", priced ? ResultValue(cost.price) : ResultValue()});
+  }
   for (const ModelColumn& column : setting.model_columns) {
     ResultCell& cell = cells.emplace_back(ResultCell{.name = column.name});
     std::visit([&](const auto& value) { cell.value = value; }, column.value);

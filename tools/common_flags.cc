@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,13 @@ namespace common_flags_cc {
 namespace {
 
 namespace po = boost::program_options;
+
+// Which program has a flag that people look for elsewhere.
+constexpr std::pair<absl::string_view, absl::string_view> kHome[] = {
+    {"diff", "grid_search"},    {"emit", "grid_search"},    {"explain", "simulate"},
+    {"fits-on", "grid_search"}, {"goal", "grid_search"},    {"gpus", "grid_search"},
+    {"price", "grid_search"},   {"samples", "grid_search"}, {"space", "grid_search"},
+    {"timeline", "simulate"},   {"tokens", "grid_search"},  {"top", "grid_search"}};
 
 bool Has(const po::options_description& options, absl::string_view flag) {
   return !flag.empty() && options.find_nothrow(std::string(flag), /*approx=*/false) != nullptr;
@@ -119,12 +127,17 @@ std::optional<absl::Status> AnswerCommonFlags(const ProgramSpec& spec,
 }
 
 std::string UsageError(const po::error& error, const po::options_description& all) {
+  namespace own = common_flags_cc;
   if (const auto* const unknown = dynamic_cast<const po::unknown_option*>(&error)) {
     const std::string written = unknown->get_option_name();
     const size_t begin = written.find_first_not_of('-');
     std::vector<absl::string_view> names;
     for (const auto& option : all.options()) names.emplace_back(option->long_name());
     if (begin != std::string::npos) {
+      for (const auto& [flag, home] : own::kHome) {
+        if (written.substr(begin) != flag) continue;
+        return absl::StrCat(error.what(), "; ", home, " has it: try --help there, or here");
+      }
       std::vector<std::string> meant;
       for (const absl::string_view near : NearNames(written.substr(begin), names)) {
         meant.push_back(absl::StrCat("--", near));

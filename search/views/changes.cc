@@ -101,6 +101,17 @@ std::string ChangedAxes(const ParallelPlan& from, const ParallelPlan& to) {
   return others.empty() ? along : others;
 }
 
+absl::StatusOr<std::optional<Duration>> WithoutLaunches(Setting& setting,
+                                                        const ParallelPlan& plan) {
+  lowering::StackKernels& kernels = setting.lowering.kernels;
+  if (kernels.launch == Duration(0) || kernels.graphs) return std::nullopt;
+  const Duration launch = std::exchange(kernels.launch, Duration(0));
+  const absl::StatusOr<Run> run = Play(setting, plan);
+  kernels.launch = launch;
+  if (!run.ok()) return run.status();
+  return run->report.step_time;
+}
+
 }  // namespace
 }  // namespace changes_cc
 
@@ -135,6 +146,7 @@ absl::StatusOr<TriedChanges> TryChanges(Setting& setting, const ParallelPlan& pl
   TriedChanges tried;
   for (const Result& result : *results) ++(result.left ? tried.left : tried.tried);
   std::set<std::string> seen;
+  ORRERY_ASSIGN_OR_RETURN(tried.without_launches, changes_cc::WithoutLaunches(setting, plan));
   for (const Result* result : Ranked(*results)) {
     const bool is_same =
         result->step_time == run.report.step_time && result->peak_memory == run.report.peak_memory;

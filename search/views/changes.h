@@ -25,6 +25,8 @@ struct TriedChanges {
   size_t tried = 0;          // of which bounds or a play tell that they are no better
   size_t left = 0;           // that were not played
   std::vector<Result> best;  // that fit, the fastest first, whether or not faster than the plan
+  /// The step, if the host launched kernels in no time; none where it does.
+  std::optional<Duration> without_launches = {};
 };
 
 /// Searches the neighbours of `plan`, of which `run` is, for the `most` fastest, on all processors.

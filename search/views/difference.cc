@@ -96,6 +96,14 @@ absl::StatusOr<bool> HasValues(const ParallelPlan& plan, absl::string_view text)
   return has;
 }
 
+// Where others would come from.
+absl::string_view MoreText(const SearchRows& rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows.IsPruned(i)) return "try --no-prune for those that were pruned";
+  }
+  return "try other lists of values to search";
+}
+
 }  // namespace
 }  // namespace difference_cc
 
@@ -135,10 +143,9 @@ absl::StatusOr<const Result*> FindCandidate(const SearchRows& rows, absl::string
   int64_t place = 0;
   if (absl::SimpleAtoi(text, &place)) {
     if (place >= 1 && place <= std::ssize(ranked)) return ranked[static_cast<size_t>(place - 1)];
-    return absl::InvalidArgumentError(absl::StrCat("got place ", place, "; wanted 1 to ",
-                                                   ranked.size(),
-                                                   " of those that were played "
-                                                   "and fit; try --no-prune for more"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("got place ", place, "; wanted 1 to ", ranked.size(),
+                     " of those that were played and fit; ", difference_cc::MoreText(rows)));
   }
   ORRERY_RETURN_IF_ERROR(CheckCandidateName(text));
   for (const Result* result : FastestFirst(rows)) {
@@ -146,7 +153,8 @@ absl::StatusOr<const Result*> FindCandidate(const SearchRows& rows, absl::string
     if (has) return result;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(Show(text), ": none that was played and fits has these values; try --no-prune"));
+      absl::StrCat(Show(text), ": none that was played and fits has these values; ",
+                   difference_cc::MoreText(rows)));
 }
 
 std::string DifferenceText(const DividedStep& plan, const DividedStep& other,

@@ -10,17 +10,6 @@
 
 namespace orrery::search {
 
-RunCost CostOfRun(const Setting& setting, const Result& result) {
-  RunCost cost;
-  if (setting.run_samples < 1 || !result.ran) return cost;
-  constexpr double kSecondsAnHour = 3600;
-  cost.steps = (setting.run_samples - 1) / setting.batch_size + 1;
-  cost.seconds = static_cast<double>(cost.steps) * result.step_time.seconds();
-  cost.device_hours = cost.seconds * static_cast<double>(result.plan.ranks()) / kSecondsAnHour;
-  cost.price = cost.device_hours * setting.device_hour;
-  return cost;
-}
-
 std::string AmountText(double amount) {
   if (amount >= 100) return absl::StrFormat("%.0f", amount);
   return absl::StrFormat("%.*f", amount >= 10 ? 1 : amount >= 1 ? 2 : 3, amount);

@@ -82,6 +82,19 @@ std::string ChangesText(const ParallelPlan& plan, const Run& run, const TriedCha
   return text;
 }
 
+// What the device waits for the host to launch, which is time of kernels elsewhere.
+std::string LaunchesText(const Run& run, const TriedChanges& tried) {
+  constexpr double kLittle = 0.01;
+  if (!tried.without_launches.has_value()) return "";
+  const double step = run.report.step_time.seconds();
+  const double waits = step - tried.without_launches->seconds();
+  if (waits < kLittle * step) return "";
+  return absl::StrFormat(
+      "waits for its host         %s, %.1f %% of the step, as it launches kernels more slowly than "
+      "they run: %s without; try --cuda-graphs\n",
+      TimeText(waits), 100 * waits / step, TimeText(tried.without_launches->seconds()));
+}
+
 }  // namespace
 }  // namespace step_summary_cc
 
@@ -157,6 +170,7 @@ std::string SummaryText(const Setting& setting, const ParallelPlan& plan, const 
     limits.push_back(absl::StrCat(step_summary_cc::TimeText(limit.seconds), " ", limit.name));
   }
   absl::StrAppend(&text, "alone would take           ", absl::StrJoin(limits, ", "), "\n",
+                  step_summary_cc::LaunchesText(run, tried),
                   step_summary_cc::ChangesText(plan, run, tried));
   return text;
 }

@@ -76,6 +76,27 @@ TEST(StepSummary, IsTenLines) {
               HasSubstr("none of 3 single changes of the plan (2 more not reached) fits"));
 }
 
+// What the device waits for is time of kernels elsewhere: here it has a line of its own.
+TEST(StepSummary, NamesTheHost) {
+  Setting setting = Linked();
+  const ParallelPlan plan = {.dp = 8};
+  const auto text = [&] {
+    const search::Run run = Play(setting, plan).value();
+    const auto details = DetailsOf(setting, plan, run).value();
+    const TriedChanges tried = TryChanges(setting, plan, run, 4, 0).value();
+    EXPECT_EQ(tried.without_launches.has_value(), setting.lowering.kernels.launch > Duration(0));
+    return SummaryText(setting, plan, run, details, tried);
+  };
+  const Duration ideal = Play(setting, plan).value().report.step_time;
+  EXPECT_THAT(text(), testing::Not(HasSubstr("waits for its host")));
+  setting.lowering.kernels.launch = Duration(1'000'000'000);  // a millisecond
+  EXPECT_THAT(text(), HasSubstr("waits for its host "));
+  EXPECT_THAT(text(), HasSubstr("more slowly than they run: "));
+  EXPECT_EQ(TryChanges(setting, plan, Play(setting, plan).value(), 4, 0).value().without_launches,
+            ideal);
+  EXPECT_EQ(setting.lowering.kernels.launch, Duration(1'000'000'000));  // put back
+}
+
 }  // namespace
 }  // namespace step_summary_test_cc
 }  // namespace orrery::search

@@ -206,6 +206,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::ValuesIn(std::vector<BadInput>{
         {2, "simulate " + kMlp + " --no-such-flag",
          "simulate: unrecognised option '--no-such-flag'; try --help"},
+        {2, "simulate " + kMlp + " --tokens 1T",
+         "simulate: unrecognised option '--tokens'; grid_search has it: try --help there, or here"},
         {2, "simulate --model mlp --batch-size 64",
          "simulate: the option '--cluster' is required but missing; try --help"},
         {2, "simulate " + kMlp + " --dp",

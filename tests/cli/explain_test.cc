@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/cli/run.h"
 
 // Why a step takes as long as it does, as the programs tell it.
@@ -27,6 +28,30 @@ TEST(Explain, NamesWhatHelpsMost) {
                            "single changes of the plan", "busiest links, by level:"}) {
     EXPECT_THAT(step.out, HasSubstr(text));
   }
+}
+
+// A flag that one program has and another has not is where the other says it is.
+TEST(Explain, FlagsAreWhereOthersSayTheyAre) {
+  for (const char* flag : {"diff", "emit", "fits-on", "goal", "gpus", "price", "samples", "space",
+                           "tokens", "top", "explain", "timeline"}) {
+    const bool of_search =
+        Execute(absl::StrCat("grid_search --", flag)).err.find("has it") == std::string::npos;
+    const std::string home = of_search ? "grid_search" : "simulate";
+    const std::string other = of_search ? "simulate" : "grid_search";
+    EXPECT_THAT(Execute(home + " --help").out, HasSubstr(absl::StrCat("--", flag, " ")));
+    EXPECT_THAT(Execute(absl::StrCat(other, " --", flag)).err, HasSubstr(home + " has it"));
+  }
+}
+
+TEST(Explain, SaysWhereAnAxisSplitsNothing) {
+  const std::string step =
+      "simulate --model gpt:layers=2,hidden=64,heads=2,seq=16 --batch-size 8 "
+      "--cluster dgx-h100:1 ";
+  EXPECT_THAT(Execute(step + "--hp 5").out, HasSubstr("nothing: all 5 ranks do the same\n"));
+  EXPECT_THAT(Execute(step + "--hp 2").out, Not(HasSubstr("nothing: all")));
+  EXPECT_THAT(Execute(step).out, HasSubstr("  software                 none: "));
+  EXPECT_THAT(Execute(step + "--stack nemo").out, HasSubstr("  software                 nemo\n"));
+  EXPECT_THAT(Execute(step + "--cost-model roofline").out, Not(HasSubstr("  software ")));
 }
 
 // What it promises is what one gets.

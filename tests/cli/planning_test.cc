@@ -100,6 +100,15 @@ TEST(Planning, TellsDaysAndPriceOfTheRun) {
   EXPECT_THAT(grid.out, HasSubstr("\nthe whole run: 976563 steps of 1024 tokens\n"));
   EXPECT_THAT(grid.out, HasSubstr(" days  device-hours         price\n"));
   EXPECT_THAT(grid.out, HasSubstr("\nas --stack ideal predicts the step, whose software adds "));
+  ASSERT_EQ(Execute(kGrid + "--dp 4 --hp 1 --pp 1 --micro-batches 1 --zero 0 --tokens 1B --price 2 "
+                            "--json days.json --csv days.csv")
+                .code,
+            0);
+  const auto row = nlohmann::json::parse(Contents("days.json"))[0];
+  const double days = 976563 * row["step_time_s"].get<double>() / 86400;
+  EXPECT_NEAR(row["run_days"].get<double>(), days, 1e-9 * days);
+  EXPECT_NEAR(row["run_price"].get<double>(), days * 24 * 4 * 2, 1e-8 * days);
+  EXPECT_THAT(Contents("days.csv"), HasSubstr(",price_per_sample,run_days,run_price,"));
   const Finished none = Execute(
       "grid_search --model mlp:layers=4,dim=64 --batch-size 16 --cluster uniform:2@200Gbps "
       "--tokens "

@@ -57,6 +57,12 @@ std::vector<std::string> EmitNotes::All(absl::string_view system) {
   return notes_;
 }
 
+void SayOfHeads(int64_t heads, int64_t hp, absl::string_view system, EmitNotes& notes) {
+  if (heads % hp == 0) return;
+  notes.Say(absl::StrCat("no counterpart: ", heads, " attention heads do not divide over --hp ", hp,
+                         ", and ", system, " refuses that"));
+}
+
 int64_t MicrobatchSize(const EmitQuestion& question) {
   const search::ParallelPlan& plan = question.plan;
   return std::max<int64_t>(1, question.setting.batch_size / (plan.dp * plan.ep) /

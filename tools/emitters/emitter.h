@@ -70,6 +70,9 @@ class EmitNotes {
   std::vector<std::string> notes_;
 };
 
+/// Says where attention heads do not divide over hp, which systems want that split them.
+void SayOfHeads(int64_t heads, int64_t hp, absl::string_view system, EmitNotes& notes);
+
 /// Samples of one microbatch on one replica.
 int64_t MicrobatchSize(const EmitQuestion& question);
 

@@ -219,6 +219,17 @@ TEST(Megatron, SaysWhatItLacks) {
   EXPECT_THAT(listed.text, HasSubstr("--pipeline-model-parallel-layout \"Et*2|t*3|t*3L\"\n"));
 }
 
+// Both split heads, of which Llama() has as many as the model says.
+TEST(Emitters, SayWhereHeadsDoNotDivide) {
+  const std::string refuses = "attention heads do not divide over --hp 3, and ";
+  const auto notes = [](const std::string& system, const std::string& plan) {
+    return NotesOf(EmitBy(system, Llama(), Plan(plan)));
+  };
+  EXPECT_THAT(notes("megatron", "--hp 3"), HasSubstr(refuses + "Megatron-LM refuses that"));
+  EXPECT_THAT(notes("torchtitan", "--hp 3"), HasSubstr(refuses + "torchtitan refuses that"));
+  EXPECT_THAT(notes("megatron", "--hp 2"), Not(HasSubstr("attention heads")));
+}
+
 TEST(Megatron, HasShardedParametersAsItsFsdp) {
   const Emitted emitted = EmitBy("megatron", Llama(), Plan("--dp 8 --micro-batches 4 --zero 3"));
   EXPECT_THAT(emitted.text, HasSubstr("--use-megatron-fsdp\n"));

@@ -56,22 +56,38 @@ struct Flags {
   bool explain = false;
 };
 
-void PrintReport(const search::Setting& setting, const search::ParallelPlan& plan,
-                 const search::Run& run, const simulator::ReportDetails& details) {
+// What the stack stands for; empty where cost models know of none.
+std::string SoftwareText(const Flags& flags) {
+  if (!flags.model.cost_model.empty() && !absl::StartsWith(flags.model.cost_model, "kernels")) {
+    return "";
+  }
+  if (flags.stack != "ideal") return flags.stack;
+  return "none: what the hardware allows, by --stack ideal; real ones are in --list-stacks";
+}
+
+void PrintReport(const Flags& flags, const search::Setting& setting,
+                 const search::ParallelPlan& plan, const search::Run& run,
+                 const simulator::ReportDetails& details) {
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "
             << setting.cluster.name << "\n"
             << transforms::ToString(plan, setting.base) << "\n\n";
   PrintReportLines(run.program, run.report, details, run.figures, true);
+  if (const std::string software = SoftwareText(flags); !software.empty()) {
+    std::cout << "  software                 " << software << "\n";
+  }
   std::vector<const ir::Function*> functions;
   for (const auto& stage : run.pipelined.stages) {
     for (const transforms::StageFunction* part : stage.parts())
       functions.push_back(&part->function);
   }
   const std::vector<transforms::AxisUse> uses = transforms::UsesOfAxis(functions, "hp");
-  if (!uses.empty()) {
+  if (plan.hp > 1) {
     constexpr size_t kIndent = 27;
-    std::cout << WrapLines(absl::StrCat("  hp splits                ", ToString(uses), "\n"),
-                           kIndent, OutputTerminal());
+    const std::string split = uses.empty()
+                                  ? absl::StrCat("nothing: all ", plan.hp, " ranks do the same")
+                                  : ToString(uses);
+    std::cout << WrapLines(absl::StrCat("  hp splits                ", split, "\n"), kIndent,
+                           OutputTerminal());
   }
   if (const std::string gathered = ToString(run.pipelined.gathered); !gathered.empty()) {
     std::cout << "  gathered over dp         " << gathered << "\n";
@@ -134,6 +150,9 @@ Document DocumentOf(const Flags& flags, const PlayedPlan& played) {
                     .program = "simulate",
                     .command = flags.command,
                     .notes = setting.notes.warnings};
+  if (const std::string software = SoftwareText(flags); !software.empty()) {
+    document.notes.push_back(absl::StrCat("software: ", software));
+  }
   document.runs.push_back(RunViews(played, "the step"));
   return document;
 }
@@ -164,7 +183,7 @@ absl::Status Report(const Flags& flags, const RunFiles& files, search::Setting& 
   ORRERY_RETURN_IF_ERROR(WritePlots(files.plots, [&](size_t view) {
     return RunPlot({setting, plan, run, details}, view);
   }));
-  PrintReport(setting, plan, run, details);
+  PrintReport(flags, setting, plan, run, details);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
                             search::Explain(setting, plan, run));

@@ -182,14 +182,15 @@ TableView StagesTable(const PlayedPlan& played) {
   return table;
 }
 
-std::string SplitText(const search::Run& run) {
+std::string SplitText(const search::Run& run, int64_t hp) {
   std::vector<const ir::Function*> functions;
   for (const auto& stage : run.pipelined.stages) {
     for (const transforms::StageFunction* part : stage.parts()) {
       functions.push_back(&part->function);
     }
   }
-  return ToString(transforms::UsesOfAxis(functions, "hp"));
+  const std::string split = ToString(transforms::UsesOfAxis(functions, "hp"));
+  return split.empty() && hp > 1 ? absl::StrCat("nothing: all ", hp, " ranks do the same") : split;
 }
 
 std::string ErrorBarText(const simulator::ErrorBar& bar) {
@@ -278,7 +279,7 @@ Section CommunicationSection(const PlayedPlan& played) {
 
 Section StagesSection(const PlayedPlan& played) {
   Section section{.id = "stages", .title = "Stages and shards"};
-  const std::string split = run_views_cc::SplitText(played.run);
+  const std::string split = run_views_cc::SplitText(played.run, played.plan.hp);
   if (!split.empty()) section.text.push_back(absl::StrCat("hp splits ", split, "."));
   if (const std::string gathered = ToString(played.run.pipelined.gathered); !gathered.empty()) {
     section.text.push_back(absl::StrCat("Data parallelism gathers activations: ", gathered, "."));

@@ -34,7 +34,9 @@ constexpr ColumnInfo kColumns[] = {{"world_size", "devices", ""},
                                    {"exposed_communication_s", "exposed", "s"},
                                    {"bubble_fraction", "bubble", "share"},
                                    {"peak_memory_bytes", "memory", "bytes"},
-                                   {"price_per_sample", "price a sample", "currency"}};
+                                   {"price_per_sample", "price a sample", "currency"},
+                                   {"run_days", "days of the run", "days"},
+                                   {"run_price", "price of the run", "currency"}};
 
 CandidateColumn ColumnOf(const std::string& name) {
   CandidateColumn column{.name = name, .title = absl::StrReplaceAll(name, {{"_", " "}})};

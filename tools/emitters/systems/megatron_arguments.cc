@@ -107,6 +107,9 @@ void WriteSharding(Draft& draft) {
     draft.notes.Take(flag);
   }
   using transforms::SequenceParallel;
+  if (draft.shape.has_value()) {
+    SayOfHeads(draft.shape->heads, plan.hp, "Megatron-LM", draft.notes);
+  }
   if (plan.hp > 1 && plan.sequence_parallel != SequenceParallel::kOff) {
     draft.arguments.Add("sequence-parallel");
   }

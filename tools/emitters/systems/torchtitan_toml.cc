@@ -135,6 +135,9 @@ void WriteTensors(Draft& draft) {
     draft.notes.Take(flag);
   }
   draft.toml.Set(kParallelism, "tensor_parallel_degree", plan.hp);
+  if (draft.shape.has_value()) {
+    SayOfHeads(draft.shape->heads, plan.hp, "torchtitan", draft.notes);
+  }
   if (plan.hp > 1) {
     if (plan.sequence_parallel == transforms::SequenceParallel::kOff) {
       draft.notes.Lack("sequence-parallel", "tensor parallelism splits the sequence there");

@@ -15,6 +15,8 @@
     "fits",
     "reason",
     "price_per_sample",
+    "run_days",
+    "run_price",
   ]);
   const count = (number) => number.toLocaleString("en-US");
 
