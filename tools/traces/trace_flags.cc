@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "support/enum_names.h"
 #include "support/printable.h"
@@ -75,13 +74,6 @@ absl::StatusOr<TraceRequest> ReadTraceFlags(const TraceFlags& flags, int64_t ran
     return absl::InvalidArgumentError(absl::StrCat("--memory-snapshot ", flags.snapshot,
                                                    ": is of one rank; wanted a name without "
                                                    "{rank}, and the rank first in --trace-ranks"));
-  }
-  const bool named = absl::EndsWith(flags.path, ".json") ||
-                     absl::EndsWith(flags.path, ".json.gz") ||
-                     absl::StartsWith(flags.path, "/dev/");
-  if (!flags.path.empty() && !named) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--trace ", flags.path, ": wanted a name that ends in .json or .json.gz"));
   }
   TraceRequest request = {.path = flags.path, .snapshot = flags.snapshot};
   const auto level = trace_flags_cc::kLevels.Find(flags.level);

@@ -50,7 +50,7 @@ extern const AxisInfo kBucketSizeAxis = {
         "bytes of gradients that are reduced at once, or `none`: each gradient by itself. "
         "Reductions go in the order in which backward makes gradients, and overlap with it. "
         "Without effect with `--blocking`",
-    .examples = {"none", "25MiB", "1000001B"},
+    .examples = {"none", "25MiB", "100MiB"},
     .mistake = {"-5", "'-5': wanted bytes, such as 25MiB, or none"},
     .parse = ParseField<&ParallelPlan::bucket_size, communication_cc::ParseSize>,
     .print = communication_cc::PrintSize,
