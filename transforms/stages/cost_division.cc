@@ -80,7 +80,7 @@ class Divider {
     Save(timer_ != nullptr ? kMostTimedSteps / steps : kMostTimedSteps, enough, best);
     const bool as_good =
         of_equal <= enough && equal.most_memory <= best.division.most_memory * (1 + kAlike);
-    found.leanest = as_good ? equal.begins : std::move(best.division.begins);
+    found.leanest = as_good ? equal.begins : best.division.begins;
     return found;
   }
 
@@ -95,7 +95,7 @@ class Divider {
     StageDivision fastest = strategies::DivideByCost(problem_).value();
     if (!choice_.memory_share.has_value()) return fastest;
     problem_.memory_limit = 1;  // to which none keeps
-    StageDivision leanest = strategies::DivideByCost(problem_).value();
+    const StageDivision leanest = strategies::DivideByCost(problem_).value();
     const double more = fastest.most_memory - leanest.most_memory;
     problem_.memory_limit = leanest.most_memory + *choice_.memory_share * std::max(0.0, more);
     return strategies::DivideByCost(problem_).value();
