@@ -225,29 +225,31 @@ class Portfolio {
   // best in something; of the fastest of all in finer steps, so that what fits is by little slower
   // than it would have to be.
   absl::Status TryCuts() {
-    const Played* fastest = nullptr;
+    constexpr int kCoarse = 2, kFine = 8;
+    std::vector<const Extremes*> choices;
     for (size_t i = 0; i < choices_.size(); ++i) {
-      if (IsBeaten(i)) continue;
-      const Extremes& choice = choices_[i];
-      ORRERY_RETURN_IF_ERROR(TryCutsOf(*choice.fastest, {0, 0.5}));
-      const bool faster =
-          fastest == nullptr || choice.fastest->facts.fastest < fastest->facts.fastest;
-      if (faster) fastest = &*choice.fastest;
-      if (choice.leanest->way == choice.fastest->way) continue;
-      ORRERY_RETURN_IF_ERROR(TryCutsOf(*choice.leanest, {0, 0.5}));
+      if (!IsBeaten(i)) choices.push_back(&choices_[i]);
     }
-    if (fastest == nullptr) return absl::OkStatus();
-    return TryCutsOf(*fastest, {0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875});
+    const auto time = [](const Extremes* of) { return of->fastest->facts.fastest; };
+    const auto best = std::ranges::min_element(choices, {}, time);
+    for (auto choice = choices.begin(); choice != choices.end(); ++choice) {
+      const Played &fastest = *(*choice)->fastest, &leanest = *(*choice)->leanest;
+      ORRERY_RETURN_IF_ERROR(TryCutsOf(fastest, choice == best ? kFine : kCoarse));
+      if (leanest.way == fastest.way) continue;
+      ORRERY_RETURN_IF_ERROR(TryCutsOf(leanest, kCoarse));
+    }
+    return absl::OkStatus();
   }
 
-  // `shares`: Way::stage_share, the first 0.
-  absl::Status TryCutsOf(const Played& of, std::initializer_list<double> shares) {
+  // Those that need least, and in equal steps from there to what the way needs without a limit;
+  // where the first do not need less, no others are known to.
+  absl::Status TryCutsOf(const Played& of, int steps) {
     Way way = of.way;
-    for (const double share : shares) {
-      way.stage_share = share;
+    for (int step = 0; step < steps; ++step) {
+      way.stage_share = static_cast<double>(step) / steps;
       ORRERY_RETURN_IF_ERROR(Try(way));
-      // Then nothing between them is known to need less, either.
-      if (share == 0 && facts_.least_peak >= of.facts.peak) break;
+      const Bytes least = facts_.least_peak;
+      if (step == 0 && (least == Bytes(0) || least >= of.facts.peak)) break;
     }
     return absl::OkStatus();
   }

@@ -54,6 +54,8 @@ simulator::ModelFigures FiguresOf(const Setting& setting, const ParallelPlan& pl
           .wall_time_s = 0};
 }
 
+constexpr double kSecondsAnHour = 3600;
+
 }  // namespace
 }  // namespace evaluate_cc
 
@@ -121,10 +123,10 @@ GoalFigures GoalFiguresOf(const Result& result) {
 }
 
 double PriceOfSample(const Setting& setting, const Result& result) {
-  constexpr double kSecondsAnHour = 3600;
   if (!result.ran) return 0;
   return setting.device_hour * static_cast<double>(result.plan.ranks()) *
-         result.step_time.seconds() / kSecondsAnHour / static_cast<double>(setting.batch_size);
+         result.step_time.seconds() / evaluate_cc::kSecondsAnHour /
+         static_cast<double>(setting.batch_size);
 }
 
 Result CannotFitResult(const Setting& setting, const ParallelPlan& plan) {
@@ -169,10 +171,10 @@ absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan
 RunCost CostOfRun(const Setting& setting, const Result& result) {
   RunCost cost;
   if (setting.run_samples < 1 || !result.ran) return cost;
-  constexpr double kSecondsAnHour = 3600;
   cost.steps = (setting.run_samples - 1) / setting.batch_size + 1;
   cost.seconds = static_cast<double>(cost.steps) * result.step_time.seconds();
-  cost.device_hours = cost.seconds * static_cast<double>(result.plan.ranks()) / kSecondsAnHour;
+  cost.device_hours =
+      cost.seconds * static_cast<double>(result.plan.ranks()) / evaluate_cc::kSecondsAnHour;
   cost.price = cost.device_hours * setting.device_hour;
   return cost;
 }

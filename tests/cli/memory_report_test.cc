@@ -33,19 +33,25 @@ TEST(SimulateMemory, PartsOfTheBubbleAddUp) {
   EXPECT_NEAR(sum / 8, bubble_s, 1e-12);
 }
 
+// Of runs of kernels, and kernel by kernel.
 TEST(SimulateMemory, TimelinesHaveThePeaks) {
-  Clear();
-  ASSERT_EQ(Execute("simulate " + kMlp + " --dp 2 --pp 4 --micro-batches 6 --json r.json").code, 0);
-  const json report = json::parse(Contents("r.json"));
-  EXPECT_EQ(report["memory_timeline"].size(), 4u);
-  for (const json& entry : report["memory_timeline"]) {
-    const auto bytes = entry["bytes"].get<std::vector<int64_t>>();
-    EXPECT_EQ(bytes.size(), entry["time_s"].size());
-    EXPECT_EQ(entry["ranks"].size(), 2u);
-    for (const json& rank : entry["ranks"]) {
-      const json& device = report["devices"][rank.get<size_t>()];
-      EXPECT_EQ(*std::max_element(bytes.begin(), bytes.end()), device["peak_memory_bytes"]);
-      EXPECT_THAT(device["peak_task"].get<std::string>(), testing::HasSubstr(" on stage "));
+  for (const char* trace : {"", " --trace t.json"}) {
+    Clear();
+    const std::string step = "simulate " + kMlp + " --dp 2 --pp 4 --micro-batches 6 --json r.json";
+    ASSERT_EQ(Execute(step + trace).code, 0);
+    const json report = json::parse(Contents("r.json"));
+    EXPECT_EQ(report["memory_timeline"].size(), 4u);
+    for (const json& entry : report["memory_timeline"]) {
+      const auto bytes = entry["bytes"].get<std::vector<int64_t>>();
+      EXPECT_EQ(bytes.size(), entry["time_s"].size());
+      EXPECT_EQ(entry["ranks"].size(), 2u);
+      const auto most = static_cast<size_t>(std::ranges::max_element(bytes) - bytes.begin());
+      for (const json& rank : entry["ranks"]) {
+        const json& device = report["devices"][rank.get<size_t>()];
+        EXPECT_EQ(bytes[most], device["peak_memory_bytes"]) << trace;
+        EXPECT_EQ(entry["time_s"][most], device["peak_time_s"]) << trace;
+        EXPECT_THAT(device["peak_task"].get<std::string>(), testing::HasSubstr(" on stage "));
+      }
     }
   }
 }

@@ -32,7 +32,6 @@
 #include "transforms/plan/plan_text.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/schedules/text.h"
-#include "transforms/sharding/axis_use.h"
 
 // Plays one configuration and prints its report.
 
@@ -75,17 +74,8 @@ void PrintReport(const Flags& flags, const search::Setting& setting,
   if (const std::string software = SoftwareText(flags); !software.empty()) {
     std::cout << "  software                 " << software << "\n";
   }
-  std::vector<const ir::Function*> functions;
-  for (const auto& stage : run.pipelined.stages) {
-    for (const transforms::StageFunction* part : stage.parts())
-      functions.push_back(&part->function);
-  }
-  const std::vector<transforms::AxisUse> uses = transforms::UsesOfAxis(functions, "hp");
-  if (plan.hp > 1) {
+  if (const std::string split = HpSplitText(run, plan.hp); !split.empty()) {
     constexpr size_t kIndent = 27;
-    const std::string split = uses.empty()
-                                  ? absl::StrCat("nothing: all ", plan.hp, " ranks do the same")
-                                  : ToString(uses);
     std::cout << WrapLines(absl::StrCat("  hp splits                ", split, "\n"), kIndent,
                            OutputTerminal());
   }

@@ -182,17 +182,6 @@ TableView StagesTable(const PlayedPlan& played) {
   return table;
 }
 
-std::string SplitText(const search::Run& run, int64_t hp) {
-  std::vector<const ir::Function*> functions;
-  for (const auto& stage : run.pipelined.stages) {
-    for (const transforms::StageFunction* part : stage.parts()) {
-      functions.push_back(&part->function);
-    }
-  }
-  const std::string split = ToString(transforms::UsesOfAxis(functions, "hp"));
-  return split.empty() && hp > 1 ? absl::StrCat("nothing: all ", hp, " ranks do the same") : split;
-}
-
 std::string ErrorBarText(const simulator::ErrorBar& bar) {
   if (!bar.none.empty()) return absl::StrCat("No measured step is near: ", bar.none, ".");
   return absl::StrFormat(
@@ -279,7 +268,7 @@ Section CommunicationSection(const PlayedPlan& played) {
 
 Section StagesSection(const PlayedPlan& played) {
   Section section{.id = "stages", .title = "Stages and shards"};
-  const std::string split = run_views_cc::SplitText(played.run, played.plan.hp);
+  const std::string split = HpSplitText(played.run, played.plan.hp);
   if (!split.empty()) section.text.push_back(absl::StrCat("hp splits ", split, "."));
   if (const std::string gathered = ToString(played.run.pipelined.gathered); !gathered.empty()) {
     section.text.push_back(absl::StrCat("Data parallelism gathers activations: ", gathered, "."));
@@ -311,6 +300,17 @@ Section BasisSection(const PlayedPlan& played) {
     section.views.emplace_back(run_views_cc::NearestTable(*details.error_bar));
   }
   return section;
+}
+
+std::string HpSplitText(const search::Run& run, int64_t hp) {
+  std::vector<const ir::Function*> functions;
+  for (const auto& stage : run.pipelined.stages) {
+    for (const transforms::StageFunction* part : stage.parts()) {
+      functions.push_back(&part->function);
+    }
+  }
+  const std::string split = ToString(transforms::UsesOfAxis(functions, "hp"));
+  return split.empty() && hp > 1 ? absl::StrCat("nothing: all ", hp, " ranks do the same") : split;
 }
 
 RunDocument RunViews(const PlayedPlan& played, const std::string& name) {

@@ -1,6 +1,7 @@
 #ifndef ORRERY_TOOLS_REPORTS_RUN_VIEWS_H_
 #define ORRERY_TOOLS_REPORTS_RUN_VIEWS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "search/evaluate.h"
@@ -24,6 +25,10 @@ struct PlayedPlan {
 /// setting had every link), the critical path, kernels beside what the device can do, stages, and
 /// what the figures rest on.
 RunDocument RunViews(const PlayedPlan& played, const std::string& name);
+
+/// What the `hp` ranks of each group split of each kind of layer, or that they split nothing; empty
+/// where a group is of one.
+std::string HpSplitText(const search::Run& run, int64_t hp);
 
 }  // namespace orrery::tools
 
