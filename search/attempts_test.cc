@@ -3,9 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "ir/models/model_test_util.h"
@@ -210,59 +207,6 @@ TEST(BestRun, IsNeverWorseForMoreMemory) {
   }
   EXPECT_GT(without, 0);
   EXPECT_GT(slower, 0) << "nobody had to do with less";
-}
-
-// Divisions of `layers` into `stages` with a layer each at least.
-void ForEachDivision(int64_t layers, size_t stages, std::vector<int64_t> begun,
-                     const std::function<void(const std::vector<int64_t>&)>& visit) {
-  if (begun.size() + 1 == stages) {
-    begun.push_back(layers);
-    return visit(begun);
-  }
-  const auto left = static_cast<int64_t>(stages - begun.size() - 1);
-  for (int64_t next = 1; next + left <= layers; ++next) {
-    std::vector<int64_t> more = begun;
-    more.push_back(next);
-    ForEachDivision(layers - next, stages, std::move(more), visit);
-  }
-}
-
-// Whatever room there is, of all divisions that fit none is much faster than what is taken, on
-// average.
-TEST(BestRun, CutsAboutAsWellAsAnyDivisionThatFits) {
-  Setting setting = GptSetting(/*batch=*/32);
-  setting.step = ir::BuildModel("gpt", "layers=10,hidden=128,heads=8,seq=512,vocab=64,flash=1", 32);
-  ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
-  setting.batch_size = 32;
-  for (const int64_t zero : {0, 1}) {
-    const ParallelPlan plan = {.dp = 2, .pp = 4, .microbatches = 8, .zero = zero};
-    setting.lowering.memory_limit = Bytes(0);
-    std::vector<std::pair<Bytes, Duration>> cuts;
-    ForEachDivision(10, 4, {}, [&](const std::vector<int64_t>& layers) {
-      ParallelPlan given = plan;
-      given.layers_per_stage = layers;
-      const search::Run run = Best(setting, given);
-      cuts.emplace_back(run.report.peak_memory, run.report.step_time);
-    });
-    const Bytes most = Best(setting, plan).report.peak_memory;
-    int32_t tight = 0;
-    double slower = 0;
-    for (int64_t percent = 62; percent < 100; percent += 2) {
-      setting.lowering.memory_limit = Bytes(most.count() * percent / 100);
-      std::optional<Duration> fastest;
-      for (const auto& [peak, time] : cuts) {
-        if (peak > setting.lowering.memory_limit) continue;
-        fastest = std::min(fastest.value_or(time), time);
-      }
-      if (!fastest.has_value()) continue;
-      const search::Run run = Best(setting, plan);
-      EXPECT_TRUE(run.report.fits) << "zero " << zero << " within " << percent << " %";
-      slower += run.report.step_time.seconds() / fastest->seconds() - 1;
-      ++tight;
-    }
-    EXPECT_GT(tight, 10);
-    EXPECT_LT(slower / tight, 0.05);  // of two cuts that need less than the fastest 0.22
-  }
 }
 
 // What the flags say that a plan leaves out: by Megatron's pattern, with the sequence split or not.
