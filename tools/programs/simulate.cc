@@ -179,7 +179,7 @@ absl::Status Report(const Flags& flags, const RunFiles& files, search::Setting& 
                             search::Explain(setting, plan, run));
     constexpr int64_t kMostChanges = 4;
     constexpr size_t kIndent = 27;
-    constexpr int64_t kWork = 100'000'000;  // of neighbours of the plan: up to a minute of a processor
+    constexpr int64_t kWork = 100'000'000;  // of neighbours: up to a minute of a processor
     ORRERY_ASSIGN_OR_RETURN(const search::TriedChanges tried,
                             search::TryChanges(setting, plan, run, kMostChanges, kWork));
     std::cout << "\n"
