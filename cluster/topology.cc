@@ -26,6 +26,9 @@ absl::Status CheckCount(absl::string_view what, int32_t count) {
   return absl::InvalidArgumentError(absl::StrCat("got ", count, " ", what, "; wanted at least 1"));
 }
 
+// Of a link, as double: 2^62.
+constexpr double kMostRate = 4611686018427387904.0;
+
 // Less than that a link, no route's latency is more than its type holds.
 constexpr Duration kMostLatency(1'000'000'000'000);
 
@@ -136,7 +139,9 @@ absl::StatusOr<Topology> Topology::Create(const TopologyKind& kind, const Topolo
 
 PathInfo Topology::Path(DeviceId from, DeviceId to) const {
   topology_cc::CheckPair(*this, from, to);
-  if (kind_->path != nullptr && faster_.empty()) return kind_->path(shape_, from, to);
+  if (kind_->path != nullptr && faster_.empty() && slower_ == nullptr) {
+    return kind_->path(shape_, from, to);
+  }
   std::vector<LinkNumber> route;
   kind_->append_route(shape_, from, to, route);
   PathInfo path = LinkAt(route.front()).speed;
@@ -148,6 +153,11 @@ Link Topology::LinkAt(LinkNumber link) const {
   ORRERY_CHECK(link >= 0 && link < link_count()) << "link " << link << " of " << link_count();
   Link row = kind_->link_at(shape_, link);
   if (!faster_.empty() && row.kind == faster_) row.speed.rate = Aggregate(row.speed.rate, factor_);
+  if (slower_ == nullptr) return row;
+  if (const auto slow = slower_->find(link); slow != slower_->end()) {
+    const double rate = static_cast<double>(row.speed.rate.bytes_per_second()) * slow->second;
+    row.speed.rate = Bandwidth(static_cast<int64_t>(std::clamp(rate, 1.0, topology_cc::kMostRate)));
+  }
   return row;
 }
 
@@ -156,6 +166,20 @@ Topology Topology::WithFasterLinks(absl::string_view kind, int64_t factor) const
   Topology other = *this;
   other.faster_ = std::string(kind);
   other.factor_ = factor;
+  return other;
+}
+
+Topology Topology::WithSlowerLinks(std::span<const LinkNumber> links, double share) const {
+  ORRERY_CHECK(share > 0) << share;
+  auto slower = std::make_shared<std::map<LinkNumber, double>>();
+  if (slower_ != nullptr) *slower = *slower_;
+  for (const LinkNumber link : links) {
+    ORRERY_CHECK(link >= 0 && link < link_count()) << "link " << link << " of " << link_count();
+    const auto [known, is_new] = slower->try_emplace(link, share);
+    if (!is_new) known->second *= share;
+  }
+  Topology other = *this;
+  other.slower_ = std::move(slower);
   return other;
 }
 
@@ -173,7 +197,10 @@ void Topology::AppendWay(DeviceId from, DeviceId to, int32_t way,
 }
 
 std::string Topology::FasterLinks() const {
-  return faster_.empty() ? "" : absl::StrCat(faster_, "*", factor_);
+  std::string text = faster_.empty() ? "" : absl::StrCat(faster_, "*", factor_);
+  if (slower_ == nullptr) return text;
+  for (const auto& [link, share] : *slower_) absl::StrAppend(&text, " ", link, "*", share);
+  return text;
 }
 
 std::string Topology::VertexName(VertexId vertex) const {
@@ -196,12 +223,13 @@ std::optional<Bandwidth> Topology::Bisection() const {
 }
 
 std::vector<Rotation> Topology::Rotations() const {
-  return kind_->rotations != nullptr ? kind_->rotations(shape_) : std::vector<Rotation>();
+  if (kind_->rotations == nullptr || slower_ != nullptr) return {};
+  return kind_->rotations(shape_);
 }
 
 void Topology::AppendDestinations(DeviceId from, std::vector<DeviceSet>& sets) const {
   // Where some links are faster, others are the narrowest.
-  if (kind_->append_destinations == nullptr || !faster_.empty()) return;
+  if (kind_->append_destinations == nullptr || !faster_.empty() || slower_ != nullptr) return;
   kind_->append_destinations(shape_, from, sets);
 }
 

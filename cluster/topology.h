@@ -2,6 +2,7 @@
 #define ORRERY_CLUSTER_TOPOLOGY_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -189,12 +190,21 @@ class Topology {
   /// there is way 0 alone. Requires 0 <= way.
   void AppendWay(DeviceId from, DeviceId to, int32_t way, std::vector<LinkNumber>& route) const;
 
-  /// "", or "nic*4" where links are faster than those that the topology was made of.
+  /// "", or "nic*4" where links are faster than those that the topology was made of; those that are
+  /// slower are named behind, each by itself.
   std::string FasterLinks() const;
 
   /// The same, but that all links of that kind ("nic") have `factor` times their rate:
   /// for questions of what if. Bisection stays what it is without.
   Topology WithFasterLinks(absl::string_view kind, int64_t factor) const;
+
+  /// The same, but that these links have `share` of their rate, each rounded to no less than a byte
+  /// a second: degraded ones. What was slowed down before stays so. Requires links of this topology
+  /// and a positive share. It has no closed forms and rotations, which knew nothing of that.
+  Topology WithSlowerLinks(std::span<const LinkNumber> links, double share) const;
+
+  /// Whether any way to renumber devices changes nothing.
+  bool interchangeable() const { return kind_->interchangeable && slower_ == nullptr; }
 
   /// "device3" or, counted from 0 after the devices, "switch0".
   std::string VertexName(VertexId vertex) const;
@@ -231,6 +241,7 @@ class Topology {
   std::shared_ptr<const CollectiveProfile> profile_ = {};  // null: ideal; copies share it
   std::string faster_ = {};  // kind of the links with `factor_` times their rate
   int64_t factor_ = 1;
+  std::shared_ptr<const std::map<LinkNumber, double>> slower_ = {};  // shares; null: none
 };
 
 }  // namespace orrery::cluster

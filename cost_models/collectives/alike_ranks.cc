@@ -58,7 +58,7 @@ size_t RootOf(size_t block, std::vector<size_t>& roots) {
 
 std::vector<AlikeBlocks> FindAlikeBlocks(const cluster::Topology& topology,
                                          std::span<const cluster::DeviceId> group, size_t each) {
-  if (topology.kind().interchangeable) {
+  if (topology.interchangeable()) {
     return {{.first = 0, .count = static_cast<int64_t>(group.size() / each)}};
   }
   std::vector<size_t> roots(group.size() / each);
@@ -86,7 +86,7 @@ std::vector<AlikeBlocks> FindAlikeBlocks(const cluster::Topology& topology,
 std::vector<RankRotation> RankRotations(const cluster::Topology& topology,
                                         std::span<const cluster::DeviceId> group) {
   std::vector<RankRotation> rotations;
-  if (topology.kind().interchangeable) {
+  if (topology.interchangeable()) {
     std::vector<size_t> after(group.size());
     for (size_t rank = 0; rank < group.size(); ++rank) after[rank] = (rank + 1) % group.size();
     return {{.after = std::move(after), .order = static_cast<int64_t>(group.size())}};
@@ -113,7 +113,7 @@ bool KeepsNodes(const cluster::Rotation& rotation, int32_t devices_a_node) {
 
 bool RotationsKeepNodes(const cluster::Topology& topology, int32_t devices_a_node) {
   if (devices_a_node == 1) return true;
-  if (topology.kind().interchangeable) return false;
+  if (topology.interchangeable()) return false;
   return std::ranges::all_of(topology.Rotations(), [&](const cluster::Rotation& rotation) {
     return KeepsNodes(rotation, devices_a_node);
   });

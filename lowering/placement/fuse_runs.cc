@@ -1,6 +1,7 @@
 #include "lowering/placement/fuse_runs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,7 @@ void FindWanted(const TaskTemplate& task_template, const TaskTemplate* backward,
   }
 }
 
-// The kinds and sources of a run's kernels, by the time that each takes.
+// The kinds and sources of a run's kernels, by the time that each takes, and how it spreads.
 class Shares {
  public:
   void Add(Duration duration, const simulator::TaskLabel& of) {
@@ -59,18 +60,20 @@ class Shares {
     for (size_t k = 0; k < of.kernels.size(); ++k) kernels_[k] += one * of.kernels[k];
     for (size_t k = 0; k < of.sources.size(); ++k) sources_[k] += one * of.sources[k];
     all_ += one;
+    squares_ += one * one * of.spread_left * of.spread_left;
   }
   // Where they take no time, those of the first are left.
   void Give(simulator::TaskLabel& label) const {
     if (all_ <= 0) return;
     for (size_t k = 0; k < kernels_.size(); ++k) label.kernels[k] = kernels_[k] / all_;
     for (size_t k = 0; k < sources_.size(); ++k) label.sources[k] = sources_[k] / all_;
+    label.spread_left = std::sqrt(squares_) / all_;
   }
 
  private:
   simulator::KernelShares kernels_ = {};
   SourceShares sources_ = {};
-  double all_ = 0;
+  double all_ = 0, squares_ = 0;
 };
 
 class RunFusing {

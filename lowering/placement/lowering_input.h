@@ -44,6 +44,9 @@ struct LoweringOptions {
   /// Likewise runs and the collectives between them, whose times follow from the first kernel's
   /// (FuseStretches). Only beside `fuse_runs`, and not read when `blocking`.
   bool fuse_stretches = false;
+  /// Whether the slowest of many ranks takes longer, as cost models have it (WaitForTheSlowest);
+  /// not where ranks draw for themselves how long they take.
+  bool stragglers = true;
   /// Whether tasks have names. Figures are the same without.
   bool names = true;
   /// Of collectives, where they can serve a group: elsewhere, and where none is named, the fastest.

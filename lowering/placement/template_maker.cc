@@ -95,8 +95,10 @@ PricedTemplate TemplateMaker::MakeTemplate(const transforms::StageFunction& part
     TemplateContext of_kind = context;
     of_kind.device = &device;
     TaskTemplate task_template = LowerPhase(part, of_kind, program);
-    WaitForTheSlowest(part.function.mesh(), context.cost_model.Straggling(*of_kind.device),
-                      task_template.tasks);
+    if (input_.options.stragglers) {
+      WaitForTheSlowest(part.function.mesh(), context.cost_model.Straggling(*of_kind.device),
+                        task_template.tasks);
+    }
     if (overlaps)
       FormBuckets(stage.LastBackward(), input_.options.bucket_size, task_template, program);
     return task_template;

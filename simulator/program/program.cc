@@ -204,7 +204,8 @@ LabelId Program::AddLabel(const TaskLabel& label) {
                             .communication = communication,
                             .level = level,
                             .kernels = label.kernels,
-                            .sources = label.sources});
+                            .sources = label.sources,
+                            .spread_left = label.spread_left});
 }
 
 LabelId Program::AddStretch(const TaskLabel& label, std::span<const StretchPart> parts) {

@@ -124,6 +124,9 @@ struct TaskLabel {
   KernelShares kernels = {};
   /// Likewise, which share of its time is measured, where its cost model has measurements.
   SourceShares sources = {};
+  /// Of a run of kernels, how much of the spread of one is left where each takes another time by
+  /// itself: the root of the sum of their squared times over the sum of their times.
+  double spread_left = 1;
 };
 
 /// Communication of one kind on one level within a stretch: a task on the compute stream of a rank
@@ -218,6 +221,8 @@ class Program {
 
   /// Appends `task` to `stream`, after the tasks `after`, which may be of any stream.
   TaskId AddTask(StreamId stream, const Task& task, std::span<const TaskId> after = {});
+  /// Another time for a task that no flow times: to play what is the same but for times.
+  void SetDuration(TaskId id, Duration duration) { durations_[Row(id)] = duration; }
   /// Appends a rendezvous of all `streams` (at least one, no two the same).
   TaskId AddRendezvous(std::span<const StreamId> streams, const Task& task,
                        std::span<const TaskId> after = {});
@@ -256,7 +261,8 @@ class Program {
             .communication = communication_names_[static_cast<size_t>(row.communication)],
             .level = communication_names_[static_cast<size_t>(row.level)],
             .kernels = row.kernels,
-            .sources = row.sources};
+            .sources = row.sources,
+            .spread_left = row.spread_left};
   }
   int32_t label_count() const { return labels_.size(); }
   /// The resource of that id; good until the next is added.
@@ -334,6 +340,7 @@ class Program {
     int32_t level;          // the same
     KernelShares kernels;
     SourceShares sources;
+    double spread_left;
     uint32_t part_begin = 0;  // in stretch_parts_
     uint32_t part_count = 0;
   };

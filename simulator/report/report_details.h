@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/report/bubble.h"
@@ -65,6 +66,8 @@ struct ReportDetails {
   SourceShares sources = {};               // of these; all 0: no cost model of a table
   std::string assumed = {};                // what prices of the device only assume; empty: nothing
   std::optional<ErrorBar> error_bar = {};  // only where who asks knows of measured steps
+  /// What else files have, behind all: names, and what they hold as JSON.
+  std::vector<std::pair<std::string, std::string>> further = {};
 };
 
 /// The details of a run, with at most `points` moments of each rank's memory. `steady`: that of an

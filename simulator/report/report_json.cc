@@ -206,6 +206,7 @@ std::string ReportJson(const Program& program, const Report& report, const Model
       fields.emplace_back("step_time_high_s", end(bar.high_s));
       fields.emplace_back("nearest_measured", report_json_cc::Nearest(bar));
     }
+    fields.insert(fields.end(), details->further.begin(), details->further.end());
   }
   std::string out;
   for (const auto& [name, value] : fields) {

@@ -16,6 +16,8 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "tools/flags.h"
+#include "tools/jitter/jitter_flags.h"
+#include "tools/jitter/steps_report.h"
 #include "tools/play_program.h"
 #include "tools/report_text.h"
 #include "tools/reports/page.h"
@@ -40,6 +42,7 @@ namespace {
 
 namespace po = boost::program_options;
 
+// So many fields: a flag each.
 struct Flags {
   ModelFlags model;
   PlanFlags plan_axes;
@@ -50,6 +53,7 @@ struct Flags {
   std::string command;  // for the report
   std::string plan;
   std::string stack = "ideal";
+  JitterFlags jitter;
   bool cuda_graphs = false;
   bool timeline = false;
   bool explain = false;
@@ -111,11 +115,10 @@ absl::Status PrintPlan(const Flags& flags, const search::Setting& setting, int64
     return absl::InvalidArgumentError(absl::StrCat("--plan '", flags.plan, "': wanted pipedream"));
   }
   if (!flags.json.empty() || flags.trace.any() || !flags.report.empty() || !flags.plot.empty() ||
-      flags.timeline || flags.explain) {
+      flags.timeline || flags.explain || flags.jitter.any()) {
     return absl::InvalidArgumentError(
         "--plan: nothing is simulated; wanted it without --json, --trace, --report, --plot, "
-        "--timeline and "
-        "--explain");
+        "--timeline, --explain, --jitter, --slow, --seed and --steps");
   }
   ORRERY_ASSIGN_OR_RETURN(const search::PipeDreamStages stages,
                           search::PlanPipeDream(setting, microbatches));
@@ -151,6 +154,7 @@ Document DocumentOf(const Flags& flags, const PlayedPlan& played) {
 struct RunFiles {
   TraceRequest trace;
   std::vector<PlotFile> plots;
+  std::optional<search::StepsQuestion> steps;  // that are played besides
 };
 
 absl::Status Report(const Flags& flags, const RunFiles& files, search::Setting& setting,
@@ -160,6 +164,12 @@ absl::Status Report(const Flags& flags, const RunFiles& files, search::Setting& 
   if (flags.model.cost_model.empty() || absl::StartsWith(flags.model.cost_model, "kernels")) {
     details.error_bar = ErrorBarOf(FeaturesOf(setting, plan, flags.stack),
                                    run.report.step_time.seconds(), AllMeasuredResiduals());
+  }
+  std::optional<search::StepsAnswer> steps;
+  if (files.steps.has_value()) {
+    const Waiting waiting("playing steps");
+    ORRERY_ASSIGN_OR_RETURN(steps, search::PlayDisturbed(setting, plan, run, *files.steps));
+    details.further.emplace_back("steps", StepsJson(*files.steps, *steps));
   }
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(
@@ -174,6 +184,7 @@ absl::Status Report(const Flags& flags, const RunFiles& files, search::Setting& 
     return RunPlot({setting, plan, run, details}, view);
   }));
   PrintReport(flags, setting, plan, run, details);
+  if (steps.has_value()) std::cout << "\n" << StepsText(*files.steps, *steps);
   if (flags.explain) {
     ORRERY_ASSIGN_OR_RETURN(const search::Explanation explanation,
                             search::Explain(setting, plan, run));
@@ -203,11 +214,18 @@ absl::Status Simulate(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, transforms::MakeMesh(plan));
   ORRERY_ASSIGN_OR_RETURN(files.trace, ReadTraceFlags(flags.trace, mesh.size()));
   ORRERY_ASSIGN_OR_RETURN(files.plots, ReadPlots(flags.plot, RunPlotViews()));
+  ORRERY_ASSIGN_OR_RETURN(files.steps,
+                          ReadJitterFlags(flags.jitter, setting.cluster.topology, mesh.size()));
   setting.lowering.every_link =
       files.trace.any() || !flags.report.empty() || flags.explain || NeedEveryLink(files.plots);
   if (flags.explain && !setting.cost_model->shares_links()) {
     return absl::InvalidArgumentError(
         "--explain: the distir cost model knows no links; wanted another, such as roofline");
+  }
+  if (files.steps.has_value() && !files.steps->links.empty() &&
+      !setting.cost_model->shares_links()) {
+    return absl::InvalidArgumentError(
+        "--jitter link: the distir cost model knows no links; wanted another, such as roofline");
   }
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.plan_axes, plan, setting.base));
   ORRERY_RETURN_IF_ERROR(ReadOrders(plan, setting));
@@ -264,10 +282,11 @@ int Main(int argc, char** argv) {
           "build/bin/simulate --model examples/models/mlp_64x512.onnx --batch-size 8192 "
           "--cluster dgx-a100:2 --dp 4 --hp 2 --pp 2 --micro-batches 8 --timeline",
       .options = po::options_description("Flags"),
-      .listings = {StackListing()}};
+      .listings = {StackListing(), JitterListing()}};
   AddModelFlags(spec.options, flags.model);
   AddPlanFlags(spec.options, PlanForm::kOne, {}, flags.plan_axes);
   AddTraceFlags(spec.options, flags.trace, "the");
+  AddJitterFlags(spec.options, flags.jitter);
   spec.options.add_options()("json", po::value(&flags.json), "write the report to this file")(
       "report", po::value(&flags.report),
       "write a page with timeline, memory, links and all else to this file (.html)")(
