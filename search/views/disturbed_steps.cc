@@ -37,7 +37,8 @@ transforms::RankOrders OrdersOf(const Run& run, const transforms::PipelineSchedu
   return orders;
 }
 
-// Lowers one step again and again: with other links, with ranks folded or not.
+// Lowers one step again and again: with other links, with ranks folded or not. So many parameters:
+// all that a step is lowered from.
 class Lowerer {
  public:
   Lowerer(Setting& setting, const ParallelPlan& plan, const Run& run,

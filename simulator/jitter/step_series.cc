@@ -1,7 +1,7 @@
 #include "simulator/jitter/step_series.h"
 
 #include <algorithm>
-#include <set>
+#include <functional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -82,15 +82,18 @@ class Player {
                      ", wanted one that ends before; try smaller factors"));
   }
 
-  // Where the slowest of some class is: the longest of these is close to the longest of all.
+  // Where the slowest of some class is, that of the slowest class first: the longest of these is
+  // close to the longest of all. Where times are not fixed it is no bound, and one has to do.
   std::vector<int32_t> PositionsOf(int32_t step) const {
-    constexpr size_t kMost = 8;
-    std::set<int32_t> positions;
-    const IdTable<RankClassId, Pace> paces = disturbed_.PacesOf(step);
-    for (const Pace& pace : paces.rows()) {
-      if (positions.size() < kMost) positions.insert(pace.member);
+    const size_t most = events_ ? 1 : 8;
+    std::vector<Pace> paces = disturbed_.PacesOf(step).rows();
+    std::ranges::stable_sort(paces, std::greater(), &Pace::factor);
+    std::vector<int32_t> positions;
+    for (const Pace& pace : paces) {
+      const bool known = std::ranges::find(positions, pace.member) != positions.end();
+      if (!known && positions.size() < most) positions.push_back(pace.member);
     }
-    return {positions.begin(), positions.end()};
+    return positions;
   }
 
   // For a class it is its slowest member that comes late. Within a class the others wait until that

@@ -8,6 +8,8 @@
 
 #include "simulator/engine/longest_path.h"
 #include "simulator/jitter/distribution.h"
+#include "simulator/jitter/disturbances.h"
+#include "simulator/jitter/disturbed_program.h"
 #include "simulator/jitter/replica_test_util.h"
 
 namespace orrery::simulator {

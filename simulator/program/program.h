@@ -328,7 +328,7 @@ class Program {
 
  private:
   using ResidentRow = std::array<Bytes, kAllMemoryKindCount>;
-  // A label without its name.
+  // A label without its name. So many fields: those of a label.
   struct LabelRow {
     TaskKind kind;
     Phase phase;

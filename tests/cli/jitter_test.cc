@@ -62,14 +62,14 @@ TEST(Jitter, TellsAStepAsItShouldBeWhereNothingDisturbsIt) {
 TEST(Jitter, BadInputIsALine) {
   Clear();
   const std::vector<std::pair<std::string, std::string>> commands = {
-      {"--jitter kernel=-120%", "error: --jitter 'kernel=-120%': kernel: a spread of -120 %"},
+      {"--jitter kernel=-120%", "simulate: --jitter 'kernel=-120%': kernel: a spread of -120 %"},
       {"--slow rank=5:1.3,rank=5:1.4", "rank 5 twice; wanted each rank once"},
       {"--slow rank=8:1.3", "no rank 8; wanted one of the plan's 8, 0 to 7"},
       {"--slow rank=5:-1", "a factor of -1; wanted more than 0"},
       {"--steps 0", "--steps 0; wanted 1 to 1000000"},
       {"--seed 3", "--seed: nothing is drawn"},
       {"--jitter link=uplink:0.5", "link 'uplink' is none of the cluster's"},
-      {"--jitter link=port:0.5 --cost-model distir", "the distir cost model knows no links"},
+      {"--jitter link=pair:0.5 --cost-model distir", "the distir cost model knows no links"},
       {"--jitter rank=1% --plan pipedream", "--plan: nothing is simulated"},
   };
   for (const auto& [flags, text] : commands) {

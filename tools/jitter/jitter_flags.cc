@@ -88,10 +88,10 @@ absl::Status ReadPauses(absl::string_view text, const cluster::Topology&, StepsQ
   pauses.every = *every;
   constexpr Duration kLeast(1'000'000'000);  // a step may have as many as fit
   if (pauses.length <= Duration(0) || pauses.every <= pauses.length || pauses.every < kLeast) {
-    return Bad(absl::StrCat("a pause of ", cluster::Print(pauses.length), " every ",
-                            cluster::Print(pauses.every)),
-               "one of more than 0 that is shorter than what it comes every, which is at least "
-               "1 ms");
+    return Bad(
+        absl::StrCat("a pause of ", ToString(pauses.length), " every ", ToString(pauses.every)),
+        "one of more than 0 that is shorter than what it comes every, which is at least "
+        "1 ms");
   }
   question.disturbances.pauses = pauses;
   return absl::OkStatus();

@@ -72,7 +72,7 @@ TEST(JitterFlags, SayWhatIsWrong) {
       {"rank=1%,rank=2%", {"rank twice"}},
       {"gc=20ms", {"'20ms'", "20ms/30s"}},
       {"gc=-20ms/30s", {"'-20ms/30s'"}},
-      {"gc=30s/20ms", {"30s every 20ms", "shorter"}},
+      {"gc=30s/20ms", {"30.0 s every 20.0 ms", "shorter"}},
       {"gc=1us/10us", {"at least 1 ms"}},
       {"link=nic", {"'nic'", "nic:0.5"}},
       {"link=nic:0", {"a share of 0", "more than 0"}},

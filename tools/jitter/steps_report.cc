@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "cluster/quantity.h"
 #include "support/json_text.h"
 #include "support/number_text.h"
 #include "support/units.h"
@@ -145,8 +144,8 @@ std::string DisturbancesText(const search::StepsQuestion& question) {
                                  ShortNumber(100 * (*spread)->spread), " %"));
   }
   if (of.pauses.has_value()) {
-    parts.push_back(absl::StrCat("gc ", cluster::Print(of.pauses->length), " every ",
-                                 cluster::Print(of.pauses->every),
+    parts.push_back(absl::StrCat("gc ", ToString(of.pauses->length), " every ",
+                                 ToString(of.pauses->every),
                                  of.pauses->together ? ", all ranks at once" : ""));
   }
   for (const simulator::SlowRank& slow : of.slow) {

@@ -41,7 +41,7 @@ search::StepsAnswer Answer() {
 TEST(StepsText, IsALineAFigure) {
   EXPECT_EQ(
       StepsText(Question(), Answer()),
-      "2 steps, seed 9: rank lognormal 1 %, gc 20ms every 30s, slow rank 5 x 1.3, nic links "
+      "2 steps, seed 9: rank lognormal 1 %, gc 20.0 ms every 30.0 s, slow rank 5 x 1.3, nic links "
       "at 50 % of their rate\n"
       "  step                     1.200 s mean; p5 1.110 s, p50 1.200 s, p95 1.290 s, p99 1.298 s\n"
       "  undisturbed              1.000 s; the mean is +20.0 %; without the cost model's own "
