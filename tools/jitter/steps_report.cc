@@ -39,6 +39,11 @@ std::string FasterText(double share) {
   return absl::StrFormat("%.1f %% %s", 100 * std::abs(share), share > 0 ? "faster" : "slower");
 }
 
+// "+1.1 %", without a sign where that is nothing.
+std::string MoreText(double share) {
+  return absl::StrFormat("%+.1f %%", std::abs(share) < 0.0005 ? 0.0 : 100 * share);
+}
+
 std::string Percent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 
 std::string Line(absl::string_view name, absl::string_view value) {
@@ -171,8 +176,8 @@ std::string StepsText(const search::StepsQuestion& question, const search::Steps
                            Seconds(figures.p5_s), Seconds(figures.p50_s), Seconds(figures.p95_s),
                            Seconds(figures.p99_s))),
       Line("undisturbed",
-           absl::StrFormat("%s; the mean is %+.1f %%%s", Seconds(undisturbed),
-                           100 * (figures.mean_s / undisturbed - 1),
+           absl::StrFormat("%s; the mean is %s%s", Seconds(undisturbed),
+                           steps_report_cc::MoreText(figures.mean_s / undisturbed - 1),
                            answer.own_stragglers ? "; without the cost model's own stragglers, as "
                                                    "ranks draw here"
                                                  : "")),
