@@ -49,10 +49,11 @@ FolderTargets ReadTargets() {
     }
   }
   // Which the list of tools gives all of its rooms.
-  targets["tools/programs"] = {"programs",
-                               {"tools", "tools_jitter", "tools_planning", "tools_redistribution",
-                                "tools_searches", "tools_validation"},
-                               {}};
+  targets["tools/programs"] = {
+      "programs",
+      {"simulator_goodput", "tools", "tools_goodput", "tools_jitter", "tools_planning",
+       "tools_redistribution", "tools_searches", "tools_validation"},
+      {}};
   return targets;
 }
 

@@ -39,7 +39,7 @@ std::string FasterText(double share) {
   return absl::StrFormat("%.1f %% %s", 100 * std::abs(share), share > 0 ? "faster" : "slower");
 }
 
-// "+1.1 %", without a sign where that is nothing.
+// "+1.1 %"; of nothing, however it was rounded, "+0.0 %".
 std::string MoreText(double share) {
   return absl::StrFormat("%+.1f %%", std::abs(share) < 0.0005 ? 0.0 : 100 * share);
 }
