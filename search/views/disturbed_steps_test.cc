@@ -82,6 +82,17 @@ TEST(DisturbedSteps, AreFoldedWhereThatIsExact) {
   }
 }
 
+// What all ranks take longer leaves them alike, also where they share links.
+TEST(DisturbedSteps, AreFoldedWhereRanksStayAlike) {
+  Setting setting = MlpSetting("nodes:2x4@300GB/s,nic=1GB/s");
+  const ParallelPlan plan = ByPattern({.dp = 4, .pp = 2, .microbatches = 4});
+  const StepsQuestion question{.disturbances = {.step = Of("lognormal", 0.1)}, .steps = 10};
+  const StepsAnswer folded = Answered(setting, plan, question);
+  EXPECT_EQ(folded.folding, StepsFolding::kExact);
+  setting.lowering.fold = false;
+  EXPECT_EQ(Answered(setting, plan, question).times, folded.times);
+}
+
 // Where it is not exact, ranks are simulated one by one as long as they are few.
 TEST(DisturbedSteps, AreUnfoldedWhereThatIsNot) {
   Setting setting = MlpSetting();

@@ -71,6 +71,7 @@ bool DisturbedProgram::IsExact() const {
   }
   if (alone) return true;
   const bool own_pauses = disturbances_.pauses.has_value() && !disturbances_.pauses->together;
+  if (!disturbances_.of_ranks() && disturbances_.slow.empty() && !own_pauses) return true;
   if (NeedsEvents(program_) || disturbances_.kernel.has_value() || own_pauses) return false;
   if (program_.rank_count() == 1) return true;
   if (disturbances_.rank.has_value()) return false;
@@ -92,8 +93,8 @@ double DisturbedProgram::CommonFactor(int32_t step) const {
   return disturbances_.step->Factor(Draws(disturbances_.seed, DrawFor::kStep, step, -1).Uniform());
 }
 
-double DisturbedProgram::FactorOf(RankClassId rank, int32_t member, int32_t step) const {
-  double factor = lasting_[rank][static_cast<size_t>(member)] * CommonFactor(step);
+double DisturbedProgram::OwnFactor(RankClassId rank, int32_t member, int32_t step) const {
+  double factor = lasting_[rank][static_cast<size_t>(member)];
   if (disturbances_.rank.has_value()) {
     const int32_t global = program_.rank(rank).members[static_cast<size_t>(member)];
     factor *= disturbances_.rank->Factor(
@@ -102,16 +103,22 @@ double DisturbedProgram::FactorOf(RankClassId rank, int32_t member, int32_t step
   return factor;
 }
 
+double DisturbedProgram::FactorOf(RankClassId rank, int32_t member, int32_t step) const {
+  return OwnFactor(rank, member, step) * CommonFactor(step);
+}
+
 IdTable<RankClassId, Pace> DisturbedProgram::PacesOf(int32_t step) const {
+  const double common = CommonFactor(step);
   IdTable<RankClassId, Pace> paces;
   for (int32_t r = 0; r < program_.rank_count(); ++r) {
     const RankClassId rank(r);
-    Pace pace{.member = 0, .factor = FactorOf(rank, 0, step)};
+    Pace pace{.member = 0, .factor = OwnFactor(rank, 0, step)};
     const auto members = static_cast<int32_t>(program_.rank(rank).members.size());
     for (int32_t m = 1; m < members; ++m) {
-      const double factor = FactorOf(rank, m, step);
+      const double factor = OwnFactor(rank, m, step);
       if (factor > pace.factor) pace = {.member = m, .factor = factor};
     }
+    pace.factor *= common;
     paces.push_back(pace);
   }
   return paces;

@@ -51,9 +51,9 @@ class DisturbedProgram {
   Duration KernelTime(RankClassId rank) const { return kernel_times_[rank]; }
 
   /// Whether a step takes exactly as long where each rank is simulated by itself: each class has
-  /// one rank; or times are fixed, and in each step there is a position at which every class has
-  /// its slowest member. Then a longest path of what is folded goes through the ranks of that
-  /// position, and none is longer.
+  /// one rank; or all of it take the same; or times are fixed, and in each step there is a position
+  /// at which every class has its slowest member. Then a longest path of what is folded goes
+  /// through the ranks of that position, and none is longer.
   bool exact() const { return exact_; }
 
  private:
@@ -68,6 +68,7 @@ class DisturbedProgram {
 
   bool IsExact() const;
   double CommonFactor(int32_t step) const;
+  double OwnFactor(RankClassId rank, int32_t member, int32_t step) const;
   std::vector<Added> PausesOf(RankClassId rank, int32_t member, int32_t step) const;
   std::vector<Added> PausesOfAll(RankClassId rank, int32_t step) const;
 
