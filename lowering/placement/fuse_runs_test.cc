@@ -59,7 +59,22 @@ ir::Function SmallGpt() {
   return step;
 }
 
+// The sum of the squared times of kernels, which is the variance of their sum where each varies by
+// itself: a label tells how much of it is left of a run's.
+double SquaredTimes(const simulator::Program& program) {
+  double sum = 0;
+  for (int32_t t = 0; t < program.task_count(); ++t) {
+    const simulator::TaskId task(t);
+    const simulator::TaskLabel label = program.label(program.label_of(task));
+    if (label.kind != simulator::TaskKind::kCompute) continue;
+    const double time = program.duration(task).seconds() * label.spread_left;
+    sum += time * time;
+  }
+  return sum;
+}
+
 void ExpectSame(const PlayedProgram& fused, const PlayedProgram& whole) {
+  EXPECT_NEAR(SquaredTimes(fused.program) / SquaredTimes(whole.program), 1, 1e-9);
   EXPECT_LT(2 * fused.program.task_count(), whole.program.task_count());
   // What arrives is an activation of a microbatch or a few.
   ExpectSameFigures(fused.report, whole.report, 1.03);
