@@ -134,6 +134,26 @@ TEST(Redistribute, TakesAMeshThatIsASliceOfALargerOne) {
             "cluster:SPEC\n");
 }
 
+// Both orders cost nothing in DTensor, and so does making summands of all or of a part.
+TEST(Redistribute, BreaksTiesByThePartOfTheCostThatIsAskedFor) {
+  const std::string question =
+      "--mesh 2,8 --shape 8192,1024 --from R,R --to P,S0 --cost dtensor:partial_cost=7,"
+      "memory_bandwidth=2000";
+  EXPECT_THAT(Ask("--mesh 2,8 --shape 8192,1024 --from R,R --to P,S0").out,
+              HasSubstr("1       local      P,R "));
+  const std::string out = Ask(question + " --ties local").out;
+  EXPECT_THAT(out, HasSubstr("1       local      R,S0 "));
+  EXPECT_THAT(out, HasSubstr("Total cost: 10.90625 us\n"));
+  EXPECT_EQ(Ask(question + " --ties compute").err,
+            "redistribute: --ties: 'compute': wanted one of launches, latency, transfer, copy, "
+            "reduction, synchronization, memory, local\n");
+  for (const std::string flag : {"planner naive", "frontier", "steps 'slice a1: 0'"}) {
+    EXPECT_EQ(Ask(question + " --ties local --" + flag).err,
+              "redistribute: --ties local: the optimal planner breaks ties; wanted no --" +
+                  flag.substr(0, flag.find(' ')) + " beside it\n");
+  }
+}
+
 TEST(Redistribute, ReadsPlacements) {
   const Finished finished = Ask("--mesh 2,8 --shape 8192,1024 --itemsize 4 --from S0,S0 --to R,S0");
   EXPECT_EQ(finished.out,

@@ -31,7 +31,8 @@ constexpr PlotView kPlotViews[] = {{"steps", "what the steps cost"}};
 // So many fields: a flag each.
 struct Flags {
   RedistributionText text;
-  std::string cost, cost_model = "roofline", planner, steps, devices, limit, json, report, cases;
+  std::string cost, cost_model = "roofline", planner, steps, devices, ties, limit, json, report,
+                    cases;
   std::vector<std::string> plot;
   std::string command;  // for the report
   bool compare = false, frontier = false;
@@ -226,6 +227,7 @@ absl::Status CheckCases(const Flags& flags) {
                                                        {"to-blocks", !text.to_blocks.empty()},
                                                        {"steps", !flags.steps.empty()},
                                                        {"devices", !flags.devices.empty()},
+                                                       {"ties", !flags.ties.empty()},
                                                        {"compare", flags.compare},
                                                        {"frontier", flags.frontier},
                                                        {"json", !flags.json.empty()},
@@ -241,8 +243,17 @@ absl::Status CheckCases(const Flags& flags) {
   return absl::OkStatus();
 }
 
-// Steps that are given are no planner's.
+// Steps that are given are no planner's, and ties are the optimal one's.
 absl::Status CheckSteps(const Flags& flags) {
+  const bool others_plan = PlannerOf(flags) != "optimal" || flags.frontier || !flags.steps.empty();
+  if (!flags.ties.empty() && others_plan) {
+    return absl::InvalidArgumentError(absl::StrCat("--ties ", flags.ties,
+                                                   ": the optimal planner breaks ties; wanted no ",
+                                                   flags.frontier        ? "--frontier"
+                                                   : flags.steps.empty() ? "--planner"
+                                                                         : "--steps",
+                                                   " beside it"));
+  }
   const std::pair<absl::string_view, bool> others[] = {{"planner", !flags.planner.empty()},
                                                        {"compare", flags.compare},
                                                        {"frontier", flags.frontier}};
@@ -282,9 +293,12 @@ absl::Status Redistribute(const Flags& flags) {
   const absl::string_view usual =
       written.notation == Notation::kMapping ? "tensorcraft" : "dtensor";
   ORRERY_ASSIGN_OR_RETURN(
-      const Redistributor question,
+      Redistributor question,
       Redistributor::Create(written.problem, flags.cost.empty() ? usual : flags.cost,
                             flags.cost_model, flags.devices));
+  if (!flags.ties.empty()) {
+    ORRERY_RETURN_IF_ERROR(Annotate(question.BreakTiesBy(flags.ties), "--ties"));
+  }
   ORRERY_ASSIGN_OR_RETURN(const int64_t limit, ParseElementLimit(flags.limit, question));
   ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan plan, PlanOf(flags, written, question, limit));
   if (!flags.json.empty()) {
@@ -340,6 +354,9 @@ int Main(int argc, char** argv) {
       "steps", po::value(&flags.steps),
       "check and price these steps instead: 'all-to-all a0: 0->2; slice a1: 1', axes by name or "
       "number, or operations as they are printed")(
+      "ties", po::value(&flags.ties),
+      "a part of the cost that only breaks ties: launches, latency, transfer, copy, reduction, "
+      "synchronization, memory, or local, what ranks do by themselves")(
       "memory-limit", po::value(&flags.limit),
       "most that a rank may hold: 1500 elements, 64MiB, or endpoints, what source and target take")(
       "compare", po::bool_switch(&flags.compare), "all three planners side by side")(

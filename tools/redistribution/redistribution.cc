@@ -16,6 +16,7 @@
 #include "transforms/redistribution/given_steps.h"
 #include "transforms/redistribution/naive.h"
 #include "transforms/redistribution/tensorcraft.h"
+#include "transforms/redistribution/ties.h"
 
 namespace orrery::tools {
 namespace redistribution_cc {
@@ -29,6 +30,22 @@ absl::StatusOr<RedistributionPlan> Found(std::optional<RedistributionPlan> plan,
   if (plan.has_value()) return *std::move(plan);
   return absl::NotFoundError(
       absl::StrCat("the ", planner, " planner has no steps that lead to the target"));
+}
+
+// The same steps with all that they cost.
+RedistributionPlan Repriced(const redistribution::MoveSet& moves, const PackedLayout& from,
+                            const RedistributionPlan& plan) {
+  std::vector<redistribution::Move> taken;
+  PackedLayout at = moves.Normal(from);
+  for (const redistribution::PlannedStep& step : plan.steps) {
+    taken.push_back(
+        {.step = step.step, .cost = moves.CostOf(at, step.step).total(), .peak = step.peak});
+    at = step.step.after;
+  }
+  RedistributionPlan priced = redistribution::Priced(moves, moves.Normal(from), taken);
+  priced.expanded = plan.expanded;
+  priced.exact = plan.exact;
+  return priced;
 }
 
 // The device of each of `ranks` ranks; none where rank r is on device r.
@@ -110,11 +127,21 @@ absl::StatusOr<Redistributor> Redistributor::Create(const redistribution::Proble
   return made;
 }
 
+absl::Status Redistributor::BreakTiesBy(absl::string_view part) {
+  ORRERY_ASSIGN_OR_RETURN(const redistribution::CostPart field, redistribution::FindCostPart(part));
+  tie_broken_ = std::make_unique<const redistribution::TieBroken>(*move_set_, field);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Plan(absl::string_view planner,
                                                                        int64_t limit) const {
   const redistribution::PackedLayout from(problem_.from), to(problem_.to);
   if (planner == "optimal") {
-    auto plan = redistribution::CheapestPlan(*move_set_, from, to, limit);
+    auto plan = redistribution::CheapestPlan(tie_broken_ != nullptr ? *tie_broken_ : *move_set_,
+                                             from, to, limit);
+    if (plan.has_value() && tie_broken_ != nullptr) {
+      return redistribution_cc::Repriced(*move_set_, from, *plan);
+    }
     if (plan.has_value()) return *std::move(plan);
     return absl::NotFoundError(
         absl::StrCat("no steps within ", limit, " elements a rank; source and target take ",

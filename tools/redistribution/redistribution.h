@@ -55,6 +55,10 @@ class Redistributor {
                                               absl::string_view cost, absl::string_view cost_model,
                                               const std::string& devices = "");
 
+  /// Leaves a part of the cost ("copy", a name of FindCostPart) to break ties of the optimal
+  /// planner alone; what plans cost still has it.
+  absl::Status BreakTiesBy(absl::string_view part);
+
   const redistribution::MoveSet& move_set() const { return *move_set_; }
   const redistribution::Problem& problem() const { return problem_; }
   /// What costs are in: "us", or "" for a cost without a unit.
@@ -81,6 +85,7 @@ class Redistributor {
   std::unique_ptr<const cluster::Cluster> cluster_;  // of the move set of a cluster
   std::unique_ptr<const cost_models::CostModel> cost_model_;
   std::unique_ptr<const redistribution::MoveSet> move_set_;
+  std::unique_ptr<const redistribution::MoveSet> tie_broken_;  // none: no part breaks ties
 };
 
 /// A limit of elements from "1500", elements, "64MiB", bytes of elements of `itemsize`, or

@@ -44,6 +44,7 @@ struct Move {
   Step step;
   double cost = 0;   // StepCost::total, in the move set's unit; infinite moves are not made
   int64_t peak = 0;  // elements that the fullest rank holds at once during the step
+  double tie = 0;    // of plans of equal cost the one of the least sum is taken; not negative
 };
 
 /// The tensor whose layout changes.
