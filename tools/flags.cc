@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "importer/builtin_models.h"
 #include "importer/load_model.h"
 #include "ir/model_facts.h"
 #include "search/settings/model_flops.h"
@@ -86,17 +87,26 @@ absl::StatusOr<Bytes> MemoryLimit(absl::string_view text) {
 namespace flags_cc {
 namespace {
 
+// What the preset says of that flag; "" where it says nothing.
+std::string OfPreset(const ModelFlags& flags, absl::string_view name) {
+  const auto preset = FindPreset(flags.preset);
+  if (!preset.ok()) return "";
+  for (const PresetFlag& flag : (*preset)->flags) {
+    if (flag.flag == name) return std::string(flag.value);
+  }
+  return "";
+}
+
 // What a preset says of losses is for models without one; who asks for one wants it. IR files may
 // have one: `opt` makes a step of whatever stage of it they hold.
 absl::Status CheckLoss(const ModelFlags& flags, const ir::Function& function) {
-  std::string of_preset;
-  if (const auto preset = FindPreset(flags.preset); preset.ok()) {
-    for (const PresetFlag& flag : (*preset)->flags) {
-      if (flag.flag == "loss") of_preset = std::string(flag.value);
-    }
-  }
   const std::string& kind = flags.loss.kind;
-  const bool asked = !kind.empty() && kind != "auto" && kind != of_preset;
+  if (kind == "none" && !flags.loss.output.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output ", flags.loss.output,
+                     ": --loss none puts a loss on no output; wanted one of them"));
+  }
+  const bool asked = !kind.empty() && kind != "auto" && kind != OfPreset(flags, "loss");
   if (absl::EndsWith(flags.model, ".orr") || !transforms::IsTrained(function) ||
       (!asked && flags.loss.output.empty())) {
     return absl::OkStatus();
@@ -120,6 +130,9 @@ absl::StatusOr<ir::Function> LoadModel(const ModelFlags& flags,
   ORRERY_ASSIGN_OR_RETURN(spec.symbols, flags_cc::ParseSymbols(flags.symbols));
   spec.roles = flags.roles;
   ORRERY_ASSIGN_OR_RETURN(ir::Function function, importer::LoadModel(spec));
+  // The library writes losses, and of mlp gradients, into its models: they are none of their own.
+  const bool forward = flags.loss.kind == "none" && importer::IsBuiltinModel(flags.model);
+  if (forward) transforms::KeepForward(function);
   ORRERY_RETURN_IF_ERROR(flags_cc::CheckLoss(flags, function));
   return function;
 }
@@ -140,7 +153,27 @@ void PrintWarnings(const std::vector<std::string>& warnings) {
   }
 }
 
+namespace flags_cc {
+namespace {
+
+// A forward by itself has nothing to update. Presets mean the steps that they are for.
+absl::Status CheckOptimizer(const ModelFlags& flags, const ir::Function& function) {
+  const std::string& optimizer = flags.optimizer;
+  const bool asked =
+      !optimizer.empty() && optimizer != "none" && optimizer != OfPreset(flags, "optimizer");
+  if (!asked || flags.loss.kind != "none" || transforms::IsTrained(function)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--optimizer ", optimizer,
+                   ": --loss none trains nothing; wanted one of them, or --optimizer none"));
+}
+
+}  // namespace
+}  // namespace flags_cc
+
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
+  ORRERY_RETURN_IF_ERROR(flags_cc::CheckOptimizer(flags, function));
   const transforms::StepOptions options{
       .optimizer = flags_cc::Or(flags.optimizer, "adam"),
       .loss = {.kind = flags_cc::Or(flags.loss.kind, "auto"), .output = flags.loss.output},

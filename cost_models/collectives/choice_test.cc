@@ -44,7 +44,10 @@ class ChoiceTest : public ::testing::Test {
 
 // As libraries choose: few latencies for short messages, full bandwidth for long ones.
 TEST_F(ChoiceTest, TakesTreesForShortAndRingsForLongMessages) {
-  EXPECT_EQ(Choose(First(16), 1024)->algorithm->name, "tree");
+  const cluster::Cluster two = *cluster::ParseCluster("dgx-a100:2");
+  const std::vector<DeviceId> both = First(16);
+  EXPECT_EQ(ChooseCollective({.size = Bytes(1024), .group = both}, two.topology)->algorithm->name,
+            "tree");
   // Over two nodes a tree sends less: its root needs but one way. Over more it does not.
   EXPECT_EQ(Choose(First(16), 1 << 30)->algorithm->name, "tree");
   const cluster::Cluster four = *cluster::ParseCluster("dgx-a100:4");
@@ -52,6 +55,24 @@ TEST_F(ChoiceTest, TakesTreesForShortAndRingsForLongMessages) {
   EXPECT_EQ(ChooseCollective({.size = Bytes(int64_t{1} << 33), .group = all}, four.topology)
                 ->algorithm->name,
             "ring");
+}
+
+// Without a library the fewest steps count; long messages are left to what loads links least.
+TEST_F(ChoiceTest, TakesTheSpanningTreeForShortMessagesWhereNoLibraryChooses) {
+  for (const CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kBroadcast,
+                                    CollectiveKind::kReduce, CollectiveKind::kBarrier}) {
+    EXPECT_EQ(Choose(First(16), 1024, "auto", kind)->algorithm->name, "minimum-spanning-tree");
+  }
+  const cluster::Cluster library = *cluster::ParseCluster("dgx-a100:2");
+  for (const int64_t size : {8, 1024, 1 << 30}) {
+    for (const CollectiveKind kind :
+         {CollectiveKind::kAllReduce, CollectiveKind::kBroadcast, CollectiveKind::kReduce}) {
+      const std::vector<DeviceId> all = First(16);
+      const auto chosen =
+          ChooseCollective({.kind = kind, .size = Bytes(size), .group = all}, library.topology);
+      EXPECT_NE(chosen->algorithm->name, "minimum-spanning-tree");
+    }
+  }
 }
 
 std::string ChosenOn(absl::string_view spelling, int64_t size,
@@ -114,7 +135,7 @@ TEST_F(ChoiceTest, ABarrierMovesNothing) {
 TEST_F(ChoiceTest, TakesWhatItIsTold) {
   EXPECT_EQ(Choose(First(16), 1024, "ring")->algorithm->name, "ring");
   EXPECT_EQ(Choose(First(16), 1024, "all-reduce=direct,barrier=tree")->algorithm->name, "direct");
-  EXPECT_EQ(Choose(First(16), 1024, "broadcast=direct")->algorithm->name, "tree");
+  EXPECT_EQ(Choose(First(16), 1 << 30, "broadcast=direct")->algorithm->name, "tree");
 }
 
 TEST_F(ChoiceTest, SaysWhatIsWrong) {

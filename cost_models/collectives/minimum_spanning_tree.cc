@@ -48,10 +48,10 @@ Rounds Emit(const CollectiveCall& call) {
   return rounds;
 }
 
-// Libraries have it for barriers. Where nobody knows what links a graph has, its few steps may be
-// the best for short messages.
+// Libraries have it for barriers alone. Where there is none, its few steps may be the best for
+// short messages.
 bool IsWorthwhile(const CollectiveCall& call) {
-  return call.kind == CollectiveKind::kBarrier || call.laid.on_graph;
+  return call.kind == CollectiveKind::kBarrier || !call.by_library;
 }
 
 }  // namespace

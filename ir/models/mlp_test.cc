@@ -39,6 +39,65 @@ TEST(Mlp, IsTheNotebooks) {
 )");
 }
 
+// The notebook's mlp(batch_size=64, input_dim=4, hidden_dim=16, output_dim=2, num_hidden_layers=3).
+TEST(Mlp, HasTheNotebooksWidths) {
+  const auto mlp = Mlp({.layers = 3, .input = 4, .hidden = 16, .output = 2, .batch = 64});
+  ASSERT_TRUE(mlp.ok()) << mlp.status();
+  EXPECT_EQ(Print(*mlp), R"(func @mlp (
+  %x: f32[64,4] data,
+  %z: f32[64,2] data,
+  %w0: f32[4,16] parameter,
+  %w1: f32[16,16] parameter,
+  %w2: f32[16,2] parameter
+) {
+  %y0: f32[64,16] = MatMul(%x, %w0)
+  %a0: f32[64,16] = Relu(%y0)
+  %y1: f32[64,16] = MatMul(%a0, %w1)
+  %a1: f32[64,16] = Relu(%y1)
+  %y2: f32[64,2] = MatMul(%a1, %w2)
+  %a2: f32[64,2] = Relu(%y2)
+  %l: f32[64,2] = Loss(%a2, %z) {batch=64}
+  %dl: f32[64,2] = LossGrad(%a2, %z) {batch=64}
+  %da2: f32[64,2] = ReluGrad(%y2, %dl)
+  %dy2: f32[64,16], %dw2: f32[16,2] = MatMulGrad(%a1, %w2, %da2)
+  %da1: f32[64,16] = ReluGrad(%y1, %dy2)
+  %dy1: f32[64,16], %dw1: f32[16,16] = MatMulGrad(%a0, %w1, %da1)
+  %da0: f32[64,16] = ReluGrad(%y0, %dy1)
+  %dy0: f32[64,4], %dw0: f32[4,16] = MatMulGrad(%x, %w0, %da0)
+  return %l: loss, %dw2: gradient(%w2), %dw1: gradient(%w1), %dy0: result, %dw0: gradient(%w0)
+}
+)");
+}
+
+// One that is not given is dim, whatever the others are.
+TEST(Mlp, WidthsFallBackToDimOneByOne) {
+  const auto weights = [](const MlpShape& shape) {
+    const Function mlp = Mlp(shape).value();
+    std::vector<std::string> types;
+    for (const Input& input : mlp.inputs()) {
+      if (input.role == InputRole::kParameter) types.push_back(ToString(mlp.type(input.value), {}));
+    }
+    return types;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(weights({.layers = 2, .dim = 8, .batch = 4}), ElementsAre("f32[8,8]", "f32[8,8]"));
+  EXPECT_THAT(weights({.layers = 2, .dim = 8, .input = 3, .batch = 4}),
+              ElementsAre("f32[3,8]", "f32[8,8]"));
+  EXPECT_THAT(weights({.layers = 2, .dim = 8, .hidden = 3, .batch = 4}),
+              ElementsAre("f32[8,3]", "f32[3,8]"));
+  EXPECT_THAT(weights({.layers = 2, .dim = 8, .output = 3, .batch = 4}),
+              ElementsAre("f32[8,8]", "f32[8,3]"));
+  EXPECT_THAT(weights({.layers = 1, .dim = 8, .input = 3, .output = 5, .batch = 4}),
+              ElementsAre("f32[3,5]"));
+}
+
+TEST(Mlp, OneLayerHidesNothing) {
+  EXPECT_EQ(
+      Mlp({.layers = 1, .dim = 8, .hidden = 4, .batch = 4}).status().message(),
+      "mlp: got hidden=4 with layers=1, which has nothing between input and output; wanted at "
+      "least 2 layers; try input and output alone");
+}
+
 TEST(Mlp, VerifiesWithFourOpsALayerAndTwo) {
   for (const int64_t layers : {1, 2, 3, 64}) {
     const auto mlp = Mlp({.layers = layers, .dim = 8, .batch = 4, .dtype = DType::kBF16});

@@ -261,6 +261,12 @@ void ClusterMoveSet::Expand(const redistribution::PackedLayout& layout,
   Expansion(*this, layout, moves).Run();
 }
 
+redistribution::StepVolume ClusterMoveSet::VolumeOf(const redistribution::PackedLayout& before,
+                                                    const redistribution::Step& step) const {
+  return redistribution::VolumeOfCollective(step.kind, problem_.mesh.size(step.axes),
+                                            Elements(before), Elements(step.after));
+}
+
 int64_t ClusterMoveSet::Elements(const redistribution::PackedLayout& layout) const {
   return ir::LargestLocalElements(layout.Unpack(problem_.dims.size()), problem_.dims,
                                   problem_.mesh);

@@ -46,6 +46,8 @@ class ClusterMoveSet final : public redistribution::MoveSet {
               std::vector<redistribution::Move>& moves) const override;
   redistribution::StepCost CostOf(const redistribution::PackedLayout& before,
                                   const redistribution::Step& step) const override;
+  redistribution::StepVolume VolumeOf(const redistribution::PackedLayout& before,
+                                      const redistribution::Step& step) const override;
   int64_t Elements(const redistribution::PackedLayout& layout) const override;
   std::string NameOf(const redistribution::PackedLayout& before,
                      const redistribution::Step& step) const override;

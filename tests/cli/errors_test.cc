@@ -166,12 +166,20 @@ INSTANTIATE_TEST_SUITE_P(
         {1, "simulate " + kMlp + " --output y3",
          "simulate: --output y3: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a "
          "model without"},
-        {1, "simulate " + kMlp + " --preset distir --loss none",
-         "simulate: --loss none: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a "
+        {1, "simulate " + kMlp + " --preset distir --loss sum",
+         "simulate: --loss sum: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a "
          "model without"},
-        {1, "opt mlp:layers=4,dim=64 --batch-size 64 --loss none",
-         "opt: --loss none: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a model "
+        {1, "opt mlp:layers=4,dim=64 --batch-size 64 --loss sum",
+         "opt: --loss sum: mlp:layers=4,dim=64 has a loss or gradients of its own; wanted a model "
          "without"},
+        {1, "simulate " + kMlp + " --loss none --output a3",
+         "simulate: --output a3: --loss none puts a loss on no output; wanted one of them"},
+        {1, "simulate " + kMlp + " --loss none --optimizer adam",
+         "simulate: --optimizer adam: --loss none trains nothing; wanted one of them, or "
+         "--optimizer none"},
+        {1, "grid_search " + kMlp + " --loss none --optimizer sgd",
+         "grid_search: --optimizer sgd: --loss none trains nothing; wanted one of them, or "
+         "--optimizer none"},
         {1, "simulate " + kMlp + " --most-unfolded-tasks -1",
          "simulate: --most-unfolded-tasks -1: wanted at least 0 tasks"},
         {1, "simulate " + kMlp + " --json ''",

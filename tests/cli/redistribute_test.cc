@@ -52,6 +52,108 @@ TEST(Redistribute, PrintsTheTablesOfTheNotebook) {
       "Peak: 128000000 elements, 1024 MB\n");
 }
 
+// The third table, with what tensorcraft's layout demo prints of each step.
+TEST(Redistribute, PricesStepsThatAreGiven) {
+  const std::string question =
+      "--mesh 4,2,4 --shape 800,400,800,4 --from '(0,1),-,-,-' --from-blocks 100,-,-,- "
+      "--to -,1,0,- --to-blocks -,100,100,- --cost "
+      "tensorcraft:alpha=0.01,beta=0.0003199952000719989 ";
+  Clear();
+  const std::string steps =
+      "'slice a2: 3; all-to-all a1: 0->1; all-to-all a0: 0->2; all-gather a2: 3' ";
+  EXPECT_EQ(Ask(question + "--json given.json --memory-limit endpoints --steps " + steps).out,
+            "Step #  Operation           Distribution                        Cost                "
+            "Volume   "
+            "  Group  Memory Usage [MB]\n"
+            "0                           D_[4,2,4]⊥{(0,1),∅,∅,∅}(100,∅,∅,∅)  0                     "
+            "       "
+            "         1024\n"
+            "1       split_3_2_1         D_[4,2,4]⊥{(0,1),∅,∅,2}(100,∅,∅,1)  0                   0 "
+            "       "
+            "  0      256\n"
+            "2       alltoall_mf_0_1_-1  D_[4,2,4]⊥{0,1,∅,2}(200,100,∅,1)    10239.856402303965  "
+            "64000000 "
+            "  2      256\n"
+            "3       alltoall_0_2_100    D_[4,2,4]⊥{∅,1,0,2}(∅,100,100,1)    30719.559206911894  "
+            "128000000"
+            "  4      256\n"
+            "4       allgather_2         D_[4,2,4]⊥{∅,1,0,∅}(∅,100,100,∅)    30719.559206911894  "
+            "128000000"
+            "  4      1024\n"
+            "Total cost: 71678.97481612775\n"
+            "Cheapest plan: 71678.97481612775, 4 steps\n"
+            "Peak: 128000000 elements, 1024 MB\n");
+  const nlohmann::json plan = nlohmann::json::parse(Contents("given.json"));
+  EXPECT_EQ(plan["exact"], true);
+  EXPECT_EQ(plan["steps"][1]["volume_elements"], 64000000);
+  EXPECT_EQ(plan["steps"][1]["group_size"], 2);
+  EXPECT_EQ(
+      Ask(question + "--steps 'all-gather a1; slice a2: 3'").err,
+      "redistribute: --steps: the steps end in D_[4,2,4]⊥{0,∅,∅,2}(100,∅,∅,1); wanted "
+      "D_[4,2,4]⊥{∅,1,0,∅}(∅,100,100,∅); try, behind them, 'slice a1: 1; all-to-all a0: 0->2; "
+      "all-gather a2: 3'\n");
+  EXPECT_EQ(
+      Ask(question + "--steps 'slice a1: 1'").err,
+      "redistribute: --steps: step 1, 'slice a1: 1': does not apply to "
+      "D_[4,2,4]⊥{(0,1),∅,∅,∅}(100,∅,∅,∅): a1 splits dimension 0, and has to replicate; wanted "
+      "one of: slice a2: 0; slice a2: 1; slice a2: 2; slice a2: 3\n");
+  EXPECT_EQ(Ask(question + "--memory-limit 1 --steps " + steps).err,
+            "redistribute: --steps: a rank holds up to 128000000 elements; wanted at most 1, the "
+            "memory limit\n");
+  for (const std::string flag : {"planner naive", "compare", "frontier"}) {
+    EXPECT_THAT(Ask(question + "--" + flag + " --steps " + steps).err,
+                HasSubstr(": --steps says what the steps are; wanted one of the two\n"));
+  }
+}
+
+double CostOn(const std::string& devices) {
+  Clear();
+  const Finished finished =
+      Ask("--mesh 8 --shape 4096,4096 --from S0 --to R --json on.json --cost cluster:dgx-h100:8" +
+          (devices.empty() ? "" : " --devices " + devices));
+  EXPECT_EQ(finished.err, "");
+  return nlohmann::json::parse(Contents("on.json"))["total_cost"];
+}
+
+// A mesh in one node costs the same in each; one rank a node goes over the network.
+TEST(Redistribute, TakesAMeshThatIsASliceOfALargerOne) {
+  const double node = CostOn("");
+  EXPECT_EQ(CostOn("0-7"), node);
+  EXPECT_EQ(CostOn("24-31"), node);
+  EXPECT_GT(CostOn("3-59:8"), 2 * node);
+  EXPECT_GT(CostOn("4-11"), node);
+  const std::string ask = "--mesh 8 --shape 64 --from S0 --to R --devices ";
+  EXPECT_EQ(Ask(ask + "0-3 --cost cluster:dgx-h100:8").err,
+            "redistribute: --devices: got 4 devices for a mesh of 8 ranks; wanted one each\n");
+  EXPECT_EQ(Ask(ask + "0-6,6 --cost cluster:dgx-h100:8").err,
+            "redistribute: --devices: device 6 stands twice in the group; wanted each once\n");
+  EXPECT_EQ(Ask(ask + "57-64 --cost cluster:dgx-h100:8").err,
+            "redistribute: --devices: device 64 is not of the cluster; wanted 0 to 63\n");
+  EXPECT_EQ(Ask(ask + "0-7").err,
+            "redistribute: --devices: got --cost dtensor, where all ranks are alike; wanted --cost "
+            "cluster:SPEC\n");
+}
+
+// Both orders cost nothing in DTensor, and so does making summands of all or of a part.
+TEST(Redistribute, BreaksTiesByThePartOfTheCostThatIsAskedFor) {
+  const std::string question =
+      "--mesh 2,8 --shape 8192,1024 --from R,R --to P,S0 --cost dtensor:partial_cost=7,"
+      "memory_bandwidth=2000";
+  EXPECT_THAT(Ask("--mesh 2,8 --shape 8192,1024 --from R,R --to P,S0").out,
+              HasSubstr("1       local      P,R "));
+  const std::string out = Ask(question + " --ties local").out;
+  EXPECT_THAT(out, HasSubstr("1       local      R,S0 "));
+  EXPECT_THAT(out, HasSubstr("Total cost: 10.90625 us\n"));
+  EXPECT_EQ(Ask(question + " --ties compute").err,
+            "redistribute: --ties: 'compute': wanted one of launches, latency, transfer, copy, "
+            "reduction, synchronization, memory, local\n");
+  for (const std::string flag : {"planner naive", "frontier", "steps 'slice a1: 0'"}) {
+    EXPECT_EQ(Ask(question + " --ties local --" + flag).err,
+              "redistribute: --ties local: the optimal planner breaks ties; wanted no --" +
+                  flag.substr(0, flag.find(' ')) + " beside it\n");
+  }
+}
+
 TEST(Redistribute, ReadsPlacements) {
   const Finished finished = Ask("--mesh 2,8 --shape 8192,1024 --itemsize 4 --from S0,S0 --to R,S0");
   EXPECT_EQ(finished.out,

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "support/file.h"
 #include "transforms/schedules/orders.h"
+#include "transforms/schedules/steady_bubble.h"
 
 // docs/schedules.md: its table is what the schedules do, and names all of them. ORRERY_BLESS=1
 // rewrites it.
@@ -52,6 +53,9 @@ std::string Row(const PipelineSchedule& schedule) {
     idle += timing.idle[static_cast<size_t>(rank)];
   }
   const int64_t parts = shape.chunks / transforms::Pipelines(schedule.placement);
+  if (schedule.asynchronous) {
+    EXPECT_EQ(transforms::SteadyBubble(schedule, shape), 0.0);
+  }
   const std::string bubble =
       schedule.asynchronous
           ? "none once full"

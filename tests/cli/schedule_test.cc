@@ -57,6 +57,30 @@ TEST(Schedule, SearchesOrders) {
   EXPECT_EQ(makespan("zb-1p"), "makespan 27");
 }
 
+// What fills and drains in so many microbatches is no bubble of a schedule that never drains.
+TEST(Schedule, HasNoBubbleOfFillingWhereItNeverDrains) {
+  Clear();
+  const std::string rest =
+      " once full: it never drains, as makespan and idle of these microbatches alone do\n";
+  const std::string shape = " --stages 2 --micro-batches 3 ";
+  EXPECT_EQ(Execute("schedule --name pipedream --json s.json" + shape).out,
+            "0F0,0F1,0B0,0F2,0B1,0B2\n1F0,1B0,1F1,1B1,1F2,1B2\nmakespan 12\nidle 6\n"
+            "idle of rank 3 3\npeak live 2 1\nbubble 0.0 %" +
+                rest);
+  const json schedule = json::parse(Contents("s.json"));
+  EXPECT_EQ(schedule["bubble_fraction"], 0);
+  EXPECT_EQ(schedule["drains"], false);
+  EXPECT_EQ(schedule["makespan"], 12);
+  EXPECT_THAT(Execute("schedule --name pipedream-2bw --durations S=3" + shape).out,
+              HasSubstr("bubble 50.0 %" + rest));
+  EXPECT_THAT(Execute("schedule --name ampnet --durations S=1" + shape).out,
+              HasSubstr("bubble 0.0 %" + rest));
+  EXPECT_THAT(Execute("schedule --name 1f1b --json s.json" + shape).out,
+              testing::EndsWith("bubble 25.0 %\n"));
+  EXPECT_EQ(json::parse(Contents("s.json"))["bubble_fraction"], 0.25);
+  EXPECT_EQ(json::parse(Contents("s.json"))["drains"], true);
+}
+
 TEST(Schedule, WritesJson) {
   Clear();
   ASSERT_EQ(Execute("schedule --name dualpipe-v --stages 2 --micro-batches 4 --json s.json").code,

@@ -59,6 +59,32 @@ TEST(Simulate, PlaysTheNotebook) {
               testing::HasSubstr("5491 samples/s"));
 }
 
+// A built-in model has its loss, and mlp its gradients, written out; forward alone is without them.
+TEST(Simulate, PlaysTheForwardOfABuiltInModel) {
+  const std::string where = " --batch-size 8 --cluster dgx-h100:1 --dp 4";
+  for (const std::string model : {"mlp:layers=4,dim=512", "gpt:layers=2,hidden=512,heads=8,seq=256",
+                                  "bert:layers=2,hidden=512,heads=8,seq=256", "resnet-18"}) {
+    const Finished forward = Execute("simulate --loss none --model " + model + where);
+    EXPECT_THAT(forward.out, testing::HasSubstr("exposed communication    0 s")) << forward.err;
+    EXPECT_THAT(forward.out, testing::HasSubstr("all of them train, and this is a forward alone"));
+    EXPECT_THAT(forward.out, testing::Not(testing::HasSubstr("optimizer"))) << model;
+    const std::string graph = "opt --batch-size 8 --loss none " + model;
+    EXPECT_EQ(Execute(graph).out, Execute(graph + " --optimizer none").out);
+    const Finished step = Execute("simulate --model " + model + where);
+    EXPECT_THAT(step.out, testing::HasSubstr("all-reduce dp")) << step.err;
+  }
+}
+
+// One file, one model of the library: what is to be done is the same.
+TEST(Simulate, PlaysTheForwardOfAFileAndOfTheSameModelAlike) {
+  const std::string flags = " --loss none --batch-size 4 --no-simplify --summary";
+  const std::string file =
+      Execute("opt " ORRERY_SOURCE_DIR "/examples/models/mlp_64x512.onnx" + flags).out;
+  const std::string built = Execute("opt mlp:layers=64,dim=512" + flags).out;
+  EXPECT_THAT(file, testing::HasSubstr("\nforward  128 ")) << file;
+  EXPECT_EQ(file.substr(file.find('\n')), built.substr(built.find('\n')));
+}
+
 // What a preset says holds where nothing else is said, and switches go off again.
 TEST(Simulate, TakesWhatIsSaidBesideAPreset) {
   const std::string command = "simulate --preset distir " + kMlp + " --dp 2 --pp 2 ";

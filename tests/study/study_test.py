@@ -20,6 +20,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 BATCHES = ("512", "1024", "2048", "4096")
 DIMS = ("1024", "2048", "4096", "8192")
+# Samples a second by batch size, 2 to 64 stages: tests/distir/oracle_test.cc has them from DistIR's rules.
+PIPELINES = {"512": (582.376, 946.115, 1372.811, 1760.242, 2016.927, 2103.570),
+             "1024": (723.482, 1176.170, 1707.336, 2186.342, 2493.218, 2572.889),
+             "2048": (823.211, 1338.959, 1944.219, 2487.403, 2827.013, 2895.895),
+             "4096": (884.149, 1438.508, 2089.148, 2671.325, 3029.716, 3088.379)}
 BIN = pathlib.Path("build/bin")
 
 
@@ -119,6 +124,9 @@ class Study(unittest.TestCase):
                                  [2 ** i for i in range(1, count + 1)])
                 drawn[f"{label} {value}"] = [
                     float(row["throughput_samples_per_s"]) for row in of_value]
+                if degree == "pp":
+                    for ours, distir in zip(drawn[f"{label} {value}"], PIPELINES[value]):
+                        self.assertAlmostEqual(ours, distir, delta=0.001)
             self.look(folder, f"study_{degree}", drawn)
 
     def test_scaling(self):

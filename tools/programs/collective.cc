@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cluster/cluster.h"
+#include "cluster/device_list.h"
 #include "cost_models/collectives/bound.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/collective_algorithm.h"
@@ -60,29 +60,6 @@ struct Answer {
   Duration time;  // through the network asked for
   std::optional<Duration> bound;
 };
-
-// "0-7,16" as devices; all of the cluster when empty. A range backwards is empty.
-absl::StatusOr<std::vector<DeviceId>> ParseGroup(const std::string& text, int32_t devices) {
-  std::vector<DeviceId> group;
-  const std::string all = absl::StrCat("0-", devices - 1);
-  for (const absl::string_view item : absl::StrSplit(text.empty() ? all : text, ',')) {
-    const std::vector<absl::string_view> ends = absl::StrSplit(item, '-');
-    int32_t first = 0, last = 0;
-    const bool sound = ends.size() <= 2 && absl::SimpleAtoi(ends[0], &first) &&
-                       absl::SimpleAtoi(ends.back(), &last) && first >= 0 && first <= last &&
-                       last < cluster::kMaxDevices;
-    if (!sound) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", item, "' is no device or range; wanted such as 0-7 or 0,8,16"));
-    }
-    if (last >= devices) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("device ", last, " is not of the cluster; wanted 0 to ", devices - 1));
-    }
-    for (int32_t device = first; device <= last; ++device) group.push_back(DeviceId(device));
-  }
-  return group;
-}
 
 // "64KiB:1GiB" as all powers of two times the first.
 absl::StatusOr<std::vector<Bytes>> ParseSizes(const std::string& text) {
@@ -139,8 +116,9 @@ absl::StatusOr<Question> Read(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(question.cluster, cluster::ParseCluster(flags.cluster));
   // Transfers pass over wires alone: no library starts them.
   if (PlaysTransfers(flags)) question.cluster.topology.SetCollectiveProfile({});
-  ORRERY_ASSIGN_OR_RETURN(question.group,
-                          Annotated(ParseGroup(flags.group, question.cluster.size()), "--group"));
+  ORRERY_ASSIGN_OR_RETURN(
+      question.group,
+      Annotated(cluster::ParseDevices(flags.group, question.cluster.size()), "--group"));
   ORRERY_RETURN_IF_ERROR(
       Annotate(cost_models::CheckGroup(question.group, question.cluster.topology), "--group"));
   return question;
@@ -345,7 +323,8 @@ int Main(int argc, char** argv) {
       "bytes", po::value(&flags.bytes), "size, as nccl-tests count it [64MiB]")(
       "sizes", po::value(&flags.sizes), "FIRST:LAST instead: doubling, as CSV")(
       "cluster", po::value(&flags.cluster), "uniform:16@200Gbps, dgx-h100:2, or a file")(
-      "group", po::value(&flags.group), "devices, the root first: 0-7,16 [all]")(
+      "group", po::value(&flags.group),
+      "devices, the root first: 0-7,16, or 0-56:8 for each eighth [all]")(
       "algorithm", po::value(&flags.algorithm),
       absl::StrCat(
           AlgorithmNames(),

@@ -28,9 +28,11 @@ using redistribution::RedistributionPlan;
 
 constexpr PlotView kPlotViews[] = {{"steps", "what the steps cost"}};
 
+// So many fields: a flag each.
 struct Flags {
   RedistributionText text;
-  std::string cost, cost_model = "roofline", planner = "optimal", limit, json, report, cases;
+  std::string cost, cost_model = "roofline", planner, steps, devices, ties, limit, json, report,
+                    cases;
   std::vector<std::string> plot;
   std::string command;  // for the report
   bool compare = false, frontier = false;
@@ -48,6 +50,36 @@ std::string WithUnit(absl::string_view column, const Redistributor& question) {
 
 PackedLayout Source(const Redistributor& question) {
   return question.move_set().Normal(PackedLayout(question.problem().from));
+}
+
+std::string PlannerOf(const Flags& flags) {
+  return flags.planner.empty() ? "optimal" : flags.planner;
+}
+
+// Steps as they were given, what they work on, and how far they are from the cheapest.
+absl::Status PrintGiven(const WrittenProblem& written, const Redistributor& question,
+                        const RedistributionPlan& plan, int64_t limit) {
+  PackedLayout at = Source(question);
+  std::vector<TextRow> rows = {{"Step #", "Operation", "Distribution", WithUnit("Cost", question),
+                                "Volume", "Group", "Memory Usage [MB]"},
+                               {"0", "", written.Text(PackedLayout(question.problem().from)), "0",
+                                "", "", Megabytes(question.move_set().Elements(at), question)}};
+  for (const PlannedStep& step : plan.steps) {
+    const redistribution::StepVolume volume = question.move_set().VolumeOf(at, step.step);
+    rows.push_back({absl::StrCat(rows.size() - 1), question.move_set().NameOf(at, step.step),
+                    written.Text(step.step.after), PlainNumber(step.cost),
+                    PlainNumber(volume.elements), absl::StrCat(volume.ranks),
+                    Megabytes(question.move_set().Elements(step.step.after), question)});
+    at = step.step.after;
+  }
+  ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan best, question.Plan("optimal", limit));
+  const std::string unit =
+      question.unit().empty() ? std::string() : absl::StrCat(" ", question.unit());
+  std::cout << TextTable(rows) << "Total cost: " << PlainNumber(plan.cost) << unit << "\n"
+            << "Cheapest plan: " << PlainNumber(best.cost) << unit << ", " << best.steps.size()
+            << (best.steps.size() == 1 ? " step" : " steps") << "\nPeak: " << plan.peak
+            << " elements, " << Megabytes(plan.peak, question) << " MB\n";
+  return absl::OkStatus();
 }
 
 void PrintPlan(const WrittenProblem& written, const Redistributor& question,
@@ -138,7 +170,9 @@ Document DocumentOf(const Flags& flags, const WrittenProblem& written,
   Section section{.id = "steps", .title = "Steps", .views = {std::move(table), std::move(costs)}};
   section.text = {absl::StrCat("In all ", PlainNumber(plan.cost),
                                question.unit().empty() ? "" : " ", question.unit(), ".")};
-  if (!plan.exact) section.text.push_back("The search gave up: there may be a better plan.");
+  if (!plan.exact && flags.steps.empty()) {
+    section.text.push_back("The search gave up: there may be a better plan.");
+  }
   return {.title = absl::StrCat(written.Text(PackedLayout(written.problem.from)), " to ",
                                 written.Text(PackedLayout(written.problem.to))),
           .program = "redistribute",
@@ -152,12 +186,15 @@ std::string Json(const WrittenProblem& written, const Redistributor& question,
   PackedLayout at = Source(question);
   for (const PlannedStep& step : plan.steps) {
     const redistribution::StepCost cost = question.move_set().CostOf(at, step.step);
+    const redistribution::StepVolume volume = question.move_set().VolumeOf(at, step.step);
     steps.push_back({{"op", question.move_set().NameOf(at, step.step)},
                      {"kind", redistribution::ToString(step.step.kind)},
                      {"axes", step.step.axes.axes()},
                      {"cost", step.cost},
                      {"elements", question.move_set().Elements(step.step.after)},
                      {"peak_elements", step.peak},
+                     {"volume_elements", volume.elements},
+                     {"group_size", volume.ranks},
                      {"layout", written.Text(step.step.after)},
                      {"cost_parts",
                       {{"launches", cost.launches},
@@ -188,6 +225,9 @@ absl::Status CheckCases(const Flags& flags) {
                                                        {"to", !text.to.empty()},
                                                        {"from-blocks", !text.from_blocks.empty()},
                                                        {"to-blocks", !text.to_blocks.empty()},
+                                                       {"steps", !flags.steps.empty()},
+                                                       {"devices", !flags.devices.empty()},
+                                                       {"ties", !flags.ties.empty()},
                                                        {"compare", flags.compare},
                                                        {"frontier", flags.frontier},
                                                        {"json", !flags.json.empty()},
@@ -203,7 +243,39 @@ absl::Status CheckCases(const Flags& flags) {
   return absl::OkStatus();
 }
 
+// Steps that are given are no planner's, and ties are the optimal one's.
+absl::Status CheckSteps(const Flags& flags) {
+  const bool others_plan = PlannerOf(flags) != "optimal" || flags.frontier || !flags.steps.empty();
+  if (!flags.ties.empty() && others_plan) {
+    return absl::InvalidArgumentError(absl::StrCat("--ties ", flags.ties,
+                                                   ": the optimal planner breaks ties; wanted no ",
+                                                   flags.frontier        ? "--frontier"
+                                                   : flags.steps.empty() ? "--planner"
+                                                                         : "--steps",
+                                                   " beside it"));
+  }
+  const std::pair<absl::string_view, bool> others[] = {{"planner", !flags.planner.empty()},
+                                                       {"compare", flags.compare},
+                                                       {"frontier", flags.frontier}};
+  for (const auto& [flag, given] : others) {
+    if (flags.steps.empty() || !given) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, ": --steps says what the steps are; wanted one of the two"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RedistributionPlan> PlanOf(const Flags& flags, const WrittenProblem& written,
+                                          const Redistributor& question, int64_t limit) {
+  if (!flags.steps.empty()) {
+    return Annotated(question.Given(written, flags.steps, limit), "--steps");
+  }
+  const Waiting waiting("planning");
+  return question.Plan(PlannerOf(flags), limit);
+}
+
 absl::Status Redistribute(const Flags& flags) {
+  ORRERY_RETURN_IF_ERROR(CheckSteps(flags));
   if (!flags.cases.empty()) {
     ORRERY_RETURN_IF_ERROR(CheckCases(flags));
     const StopOnSignals signals;
@@ -211,7 +283,7 @@ absl::Status Redistribute(const Flags& flags) {
                             PlanRedistributionCases({.path = flags.cases,
                                                      .cost = flags.cost,
                                                      .cost_model = flags.cost_model,
-                                                     .planner = flags.planner,
+                                                     .planner = PlannerOf(flags),
                                                      .limit = flags.limit}));
     std::cout << csv;
     return StoppedBefore("records");
@@ -221,14 +293,14 @@ absl::Status Redistribute(const Flags& flags) {
   const absl::string_view usual =
       written.notation == Notation::kMapping ? "tensorcraft" : "dtensor";
   ORRERY_ASSIGN_OR_RETURN(
-      const Redistributor question,
+      Redistributor question,
       Redistributor::Create(written.problem, flags.cost.empty() ? usual : flags.cost,
-                            flags.cost_model));
+                            flags.cost_model, flags.devices));
+  if (!flags.ties.empty()) {
+    ORRERY_RETURN_IF_ERROR(Annotate(question.BreakTiesBy(flags.ties), "--ties"));
+  }
   ORRERY_ASSIGN_OR_RETURN(const int64_t limit, ParseElementLimit(flags.limit, question));
-  ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan plan, [&] {
-    const Waiting waiting("planning");
-    return question.Plan(flags.planner, limit);
-  }());
+  ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan plan, PlanOf(flags, written, question, limit));
   if (!flags.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(written, question, plan)));
   }
@@ -238,6 +310,7 @@ absl::Status Redistribute(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(WritePlots(plots, [&](size_t view) {
     return PictureOf(DocumentOf(flags, written, question, plan).sections, kPlotViews[view].name);
   }));
+  if (!flags.steps.empty()) return PrintGiven(written, question, plan, limit);
   if (flags.compare) {
     PrintComparison(question, limit);
   } else if (flags.frontier) {
@@ -273,7 +346,17 @@ int Main(int argc, char** argv) {
       "dtensor[:devices_per_host=8,merge,replica_consistent,...] or cluster:SPEC, in microseconds "
       "but tensorcraft's [by the layouts' form: tensorcraft or dtensor]")(
       "cost-model", po::value(&flags.cost_model), "of collectives on a cluster [roofline]")(
-      "planner", po::value(&flags.planner), "optimal, greedy (DTensor's) or naive [optimal]")(
+      "devices", po::value(&flags.devices),
+      "of a cluster, where each rank of the mesh is, in their order: 8-15, or 0-56:8 for each "
+      "eighth "
+      "[0 to as many as there are ranks]")("planner", po::value(&flags.planner),
+                                           "optimal, greedy (DTensor's) or naive [optimal]")(
+      "steps", po::value(&flags.steps),
+      "check and price these steps instead: 'all-to-all a0: 0->2; slice a1: 1', axes by name or "
+      "number, or operations as they are printed")(
+      "ties", po::value(&flags.ties),
+      "a part of the cost that only breaks ties: launches, latency, transfer, copy, reduction, "
+      "synchronization, memory, or local, what ranks do by themselves")(
       "memory-limit", po::value(&flags.limit),
       "most that a rank may hold: 1500 elements, 64MiB, or endpoints, what source and target take")(
       "compare", po::bool_switch(&flags.compare), "all three planners side by side")(

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@
 #include "tools/reports/plot_files.h"
 #include "tools/reports/schedule_views.h"
 #include "tools/terminal/progress.h"
+#include "transforms/schedules/steady_bubble.h"
 #include "transforms/schedules/text.h"
 
 // One pipeline schedule by itself, in units of time.
@@ -141,29 +143,57 @@ double BubbleFraction(const Timing& timing) {
   return all > 0 ? static_cast<double>(Idle(timing)) / all : 0;
 }
 
-std::string Json(const transforms::RankOrders& orders, const Timing& timing) {
+// What a run's figures are of.
+struct Run {
+  const transforms::RankOrders& orders;
+  const Timing& timing;
+  bool drains = true;            // false: filling and draining are no part of its bubble
+  std::optional<double> bubble;  // of all ranks' time; none: too many steps to tell
+};
+
+// An order from a file fills and drains.
+Run RunOf(const Flags& flags, const ParsedOrders& parsed, const Timing& timing) {
+  if (flags.from.empty()) {
+    const PipelineSchedule& schedule = **transforms::FindSchedule(flags.name);
+    if (schedule.asynchronous) {
+      return {parsed.orders, timing, false, transforms::SteadyBubble(schedule, parsed.shape)};
+    }
+  }
+  return {parsed.orders, timing, true, BubbleFraction(timing)};
+}
+
+std::string Json(const Run& run) {
+  const auto& [orders, timing, drains, bubble] = run;
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   std::vector<int64_t> peaks;
   for (const auto& order : orders) {
     ranks.push_back(transforms::StepNames(order));
     peaks.push_back(transforms::PeakLive(order));
   }
-  const nlohmann::ordered_json whole = {{"ranks", ranks},
-                                        {"makespan", timing.makespan},
-                                        {"idle", Idle(timing)},
-                                        {"idle_of_rank", timing.idle},
-                                        {"idle_inside_rank", timing.idle_inside},
-                                        {"peak_live", peaks},
-                                        {"bubble_fraction", BubbleFraction(timing)}};
+  nlohmann::ordered_json whole = {{"ranks", ranks},
+                                  {"makespan", timing.makespan},
+                                  {"idle", Idle(timing)},
+                                  {"idle_of_rank", timing.idle},
+                                  {"idle_inside_rank", timing.idle_inside},
+                                  {"peak_live", peaks},
+                                  {"bubble_fraction", nullptr},
+                                  {"drains", drains}};
+  if (bubble.has_value()) whole["bubble_fraction"] = *bubble;
   return whole.dump(1) + "\n";
 }
 
-void PrintFigures(const transforms::RankOrders& orders, const Timing& timing) {
+void PrintFigures(const Run& run) {
+  const auto& [orders, timing, drains, bubble] = run;
   std::cout << "makespan " << timing.makespan << "\nidle " << Idle(timing) << "\nidle of rank";
   for (const int64_t idle : timing.idle) std::cout << " " << idle;
   std::cout << "\npeak live";
   for (const auto& order : orders) std::cout << " " << transforms::PeakLive(order);
-  std::cout << absl::StrFormat("\nbubble %.1f %%\n", 100 * BubbleFraction(timing));
+  const std::string share = bubble.has_value() ? absl::StrFormat("%.1f %%", 100 * *bubble)
+                                               : std::string("not told: too many steps");
+  std::cout << "\nbubble " << share
+            << (drains ? "\n"
+                       : " once full: it never drains, as makespan and idle of these microbatches "
+                         "alone do\n");
 }
 
 void PrintList() {
@@ -190,8 +220,9 @@ absl::Status Schedule(const Flags& flags) {
   }());
   ORRERY_RETURN_IF_ERROR(CheckMemory(parsed, flags.memory_limit));
   const Timing timing = TimeOrders(parsed.orders, parsed.placement, parsed.shape, durations);
+  const Run run = RunOf(flags, parsed, timing);
   if (!flags.json.empty()) {
-    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(parsed.orders, timing)));
+    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(run)));
   }
   if (!flags.report.empty()) {
     const std::string of = flags.from.empty() ? flags.name : flags.from;
@@ -208,7 +239,7 @@ absl::Status Schedule(const Flags& flags) {
   }));
   std::cout << (flags.timeline ? transforms::DrawTimeline(parsed.orders, timing)
                                : transforms::PrintOrders(parsed.orders));
-  PrintFigures(parsed.orders, timing);
+  PrintFigures(run);
   return absl::OkStatus();
 }
 

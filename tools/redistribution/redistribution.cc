@@ -7,12 +7,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cluster/device_list.h"
+#include "cost_models/collectives/choice.h"
 #include "lowering/network/cluster_move_set.h"
 #include "support/flag_names.h"
 #include "support/status.h"
 #include "transforms/redistribution/dtensor.h"
+#include "transforms/redistribution/given_steps.h"
 #include "transforms/redistribution/naive.h"
 #include "transforms/redistribution/tensorcraft.h"
+#include "transforms/redistribution/ties.h"
 
 namespace orrery::tools {
 namespace redistribution_cc {
@@ -26,6 +30,38 @@ absl::StatusOr<RedistributionPlan> Found(std::optional<RedistributionPlan> plan,
   if (plan.has_value()) return *std::move(plan);
   return absl::NotFoundError(
       absl::StrCat("the ", planner, " planner has no steps that lead to the target"));
+}
+
+// The same steps with all that they cost.
+RedistributionPlan Repriced(const redistribution::MoveSet& moves, const PackedLayout& from,
+                            const RedistributionPlan& plan) {
+  std::vector<redistribution::Move> taken;
+  PackedLayout at = moves.Normal(from);
+  for (const redistribution::PlannedStep& step : plan.steps) {
+    taken.push_back(
+        {.step = step.step, .cost = moves.CostOf(at, step.step).total(), .peak = step.peak});
+    at = step.step.after;
+  }
+  RedistributionPlan priced = redistribution::Priced(moves, moves.Normal(from), taken);
+  priced.expanded = plan.expanded;
+  priced.exact = plan.exact;
+  return priced;
+}
+
+// The device of each of `ranks` ranks; none where rank r is on device r.
+absl::StatusOr<std::vector<int32_t>> DevicesOf(const std::string& text, int64_t ranks,
+                                               const cluster::Cluster& cluster) {
+  std::vector<int32_t> devices;
+  if (text.empty()) return devices;
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<cluster::DeviceId> list,
+                          cluster::ParseDevices(text, cluster.size()));
+  if (std::ssize(list) != ranks) {
+    return absl::InvalidArgumentError(absl::StrCat("got ", list.size(), " devices for a mesh of ",
+                                                   ranks, " ranks; wanted one each"));
+  }
+  if (list.size() > 1) ORRERY_RETURN_IF_ERROR(cost_models::CheckGroup(list, cluster.topology));
+  for (const cluster::DeviceId device : list) devices.push_back(device.index());
+  return devices;
 }
 
 }  // namespace
@@ -46,23 +82,30 @@ absl::Status Redistributor::UseDtensor(absl::string_view options) {
   return absl::OkStatus();
 }
 
-absl::Status Redistributor::UseCluster(absl::string_view spec, absl::string_view cost_model) {
+absl::Status Redistributor::UseCluster(absl::string_view spec, absl::string_view cost_model,
+                                       const std::string& devices) {
   ORRERY_ASSIGN_OR_RETURN(cluster::Cluster cluster, cluster::ParseCluster(spec));
   if (problem_.mesh.size() > cluster.size()) {
     return absl::InvalidArgumentError(absl::StrCat("cluster ", spec, " has ", cluster.size(),
                                                    " devices; wanted at least the ",
                                                    problem_.mesh.size(), " ranks of the mesh"));
   }
+  lowering::ClusterMoveSetOptions options;
+  ORRERY_ASSIGN_OR_RETURN(
+      options.devices,
+      Annotated(redistribution_cc::DevicesOf(devices, problem_.mesh.size(), cluster), "--devices"));
   cluster_ = std::make_unique<const cluster::Cluster>(std::move(cluster));
   ORRERY_ASSIGN_OR_RETURN(cost_model_, cost_models::MakeCostModel(cost_model));
-  move_set_ = std::make_unique<lowering::ClusterMoveSet>(problem_, *cluster_, *cost_model_);
+  move_set_ =
+      std::make_unique<lowering::ClusterMoveSet>(problem_, *cluster_, *cost_model_, options);
   unit_ = "us";
   return absl::OkStatus();
 }
 
 absl::StatusOr<Redistributor> Redistributor::Create(const redistribution::Problem& problem,
                                                     absl::string_view cost,
-                                                    absl::string_view cost_model) {
+                                                    absl::string_view cost_model,
+                                                    const std::string& devices) {
   Redistributor made;
   made.problem_ = problem;
   made.cost_ = std::string(cost);
@@ -74,16 +117,31 @@ absl::StatusOr<Redistributor> Redistributor::Create(const redistribution::Proble
                    "cluster:dgx-h100:2"));
   if (halves.first == "tensorcraft") status = made.UseTensorcraft(halves.second);
   if (halves.first == "dtensor") status = made.UseDtensor(halves.second);
-  if (halves.first == "cluster") status = made.UseCluster(halves.second, cost_model);
+  if (halves.first == "cluster") status = made.UseCluster(halves.second, cost_model, devices);
+  if (halves.first != "cluster" && !devices.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--devices: got --cost ", cost, ", where all ranks are alike; wanted --cost cluster:SPEC"));
+  }
+  if (absl::StartsWith(status.message(), "--devices")) return status;
   if (!status.ok()) return Annotate(status, "--cost");
   return made;
+}
+
+absl::Status Redistributor::BreakTiesBy(absl::string_view part) {
+  ORRERY_ASSIGN_OR_RETURN(const redistribution::CostPart field, redistribution::FindCostPart(part));
+  tie_broken_ = std::make_unique<const redistribution::TieBroken>(*move_set_, field);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Plan(absl::string_view planner,
                                                                        int64_t limit) const {
   const redistribution::PackedLayout from(problem_.from), to(problem_.to);
   if (planner == "optimal") {
-    auto plan = redistribution::CheapestPlan(*move_set_, from, to, limit);
+    auto plan = redistribution::CheapestPlan(tie_broken_ != nullptr ? *tie_broken_ : *move_set_,
+                                             from, to, limit);
+    if (plan.has_value() && tie_broken_ != nullptr) {
+      return redistribution_cc::Repriced(*move_set_, from, *plan);
+    }
     if (plan.has_value()) return *std::move(plan);
     return absl::NotFoundError(
         absl::StrCat("no steps within ", limit, " elements a rank; source and target take ",
@@ -110,6 +168,23 @@ absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Plan(absl::str
   std::vector<redistribution::PackedLayout> layouts;
   for (const redistribution::PlannedStep& step : plan.steps) layouts.push_back(step.step.after);
   return redistribution_cc::Found(redistribution::Follow(*move_set_, from, layouts), planner);
+}
+
+absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Given(
+    const WrittenProblem& written, absl::string_view steps, int64_t limit) const {
+  ORRERY_ASSIGN_OR_RETURN(
+      redistribution::RedistributionPlan plan,
+      redistribution::GivenPlan(
+          *move_set_, problem_, steps,
+          [&](const redistribution::PackedLayout& layout) { return written.Text(layout); }));
+  if (plan.peak > limit) {
+    return absl::FailedPreconditionError(absl::StrCat("a rank holds up to ", plan.peak,
+                                                      " elements; wanted at most ", limit,
+                                                      ", the memory limit"));
+  }
+  const auto best = Plan("optimal", limit);
+  plan.exact = best.ok() && best->exact && plan.cost <= best->cost;
+  return plan;
 }
 
 absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistributor& question) {

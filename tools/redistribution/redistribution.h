@@ -49,9 +49,15 @@ std::string PlainNumber(double number);
 class Redistributor {
  public:
   /// `cost`: "tensorcraft", "dtensor", each with ":OPTIONS" after it, or "cluster:SPEC".
-  /// `cost_model` is that of collectives on a cluster.
+  /// `cost_model` is that of collectives on a cluster, and `devices` where the mesh lies on it:
+  /// the device of each rank in turn (ParseDevices), "" where rank r is on device r.
   static absl::StatusOr<Redistributor> Create(const redistribution::Problem& problem,
-                                              absl::string_view cost, absl::string_view cost_model);
+                                              absl::string_view cost, absl::string_view cost_model,
+                                              const std::string& devices = "");
+
+  /// Leaves a part of the cost ("copy", a name of FindCostPart) to break ties of the optimal
+  /// planner alone; what plans cost still has it.
+  absl::Status BreakTiesBy(absl::string_view part);
 
   const redistribution::MoveSet& move_set() const { return *move_set_; }
   const redistribution::Problem& problem() const { return problem_; }
@@ -61,11 +67,17 @@ class Redistributor {
   /// By "optimal", "naive" or "greedy". The limit, in elements, is the optimal planner's.
   absl::StatusOr<redistribution::RedistributionPlan> Plan(absl::string_view planner,
                                                           int64_t limit) const;
+  /// The plan of `steps` (redistribution::GivenPlan), layouts called as in `written`; an error
+  /// where it needs more than the limit. It is `exact` where none is cheaper within that.
+  absl::StatusOr<redistribution::RedistributionPlan> Given(const WrittenProblem& written,
+                                                           absl::string_view steps,
+                                                           int64_t limit) const;
 
  private:
   absl::Status UseTensorcraft(absl::string_view options);
   absl::Status UseDtensor(absl::string_view options);
-  absl::Status UseCluster(absl::string_view spec, absl::string_view cost_model);
+  absl::Status UseCluster(absl::string_view spec, absl::string_view cost_model,
+                          const std::string& devices);
 
   redistribution::Problem problem_;
   std::string cost_;  // as it was given
@@ -73,6 +85,7 @@ class Redistributor {
   std::unique_ptr<const cluster::Cluster> cluster_;  // of the move set of a cluster
   std::unique_ptr<const cost_models::CostModel> cost_model_;
   std::unique_ptr<const redistribution::MoveSet> move_set_;
+  std::unique_ptr<const redistribution::MoveSet> tie_broken_;  // none: no part breaks ties
 };
 
 /// A limit of elements from "1500", elements, "64MiB", bytes of elements of `itemsize`, or

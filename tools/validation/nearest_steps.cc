@@ -41,6 +41,7 @@ std::vector<Near> ByDistance(const StepFeatures& features, std::span<const Measu
 std::string NoneText(const StepFeatures& features, const std::vector<Near>& all, size_t near) {
   const std::string kind = absl::StrCat(features.mixture ? "mixture of experts" : "dense model",
                                         " on ", ArchitectureOf(features.device));
+  if (features.forward) return "all of them train, and this is a forward alone";
   if (all.empty()) return absl::StrCat("no ", kind, " was");
   return absl::StrCat(near == 0 ? "of a " : absl::StrCat("but ", near, " of a "), kind,
                       ", the nearest, ", all.front().row->id, ", is ",
@@ -103,7 +104,9 @@ simulator::ErrorBar ErrorBarOf(const StepFeatures& features, double seconds,
   using nearest_steps_cc::Near;
   const std::vector<Near> all = nearest_steps_cc::ByDistance(features, rows);
   size_t near = 0;
-  while (near < all.size() && near < limits.most && all[near].distance <= limits.reach) ++near;
+  while (!features.forward && near < all.size() && near < limits.most &&
+         all[near].distance <= limits.reach)
+    ++near;
   simulator::ErrorBar bar;
   for (size_t i = 0; i < near; ++i) {
     bar.nearest.push_back({std::string(all[i].row->id), all[i].distance, all[i].row->error});

@@ -7,6 +7,7 @@
 #include "ir/function.h"
 #include "ir/op_kind.h"
 #include "transforms/plan/axis.h"
+#include "transforms/training/training_step.h"
 
 namespace orrery::tools {
 
@@ -29,6 +30,7 @@ StepFeatures FeaturesOf(const search::Setting& setting, const transforms::Parall
   features.mixture = std::ranges::any_of(setting.step.order(), [&](ir::OpId op) {
     return setting.step.kind(op) == ir::OpKind::kDispatch;
   });
+  features.forward = !transforms::IsTrained(setting.step);
   return features;
 }
 

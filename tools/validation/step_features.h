@@ -16,6 +16,7 @@ struct StepFeatures {
   std::string dtype;   // as --dtype spells it
   std::string stack;   // as --stack
   bool mixture = false;
+  bool forward = false;    // by itself, without a loss
   int64_t parameters = 0;  // numbers
   int64_t devices = 1;
   int64_t tp = 1, pp = 1, dp = 1, cp = 1, ep = 1;  // dp: with the ranks of ep

@@ -99,6 +99,10 @@ class Dtensor final : public MoveSet {
     }
   }
 
+  StepVolume VolumeOf(const PackedLayout& before, const Step& step) const override {
+    return VolumeOfCollective(step.kind, mesh_.size(step.axes), Elements(before),
+                              Elements(step.after));
+  }
   int64_t Elements(const PackedLayout& layout) const override { return Read(layout).elements; }
 
   std::string NameOf(const PackedLayout& /*before*/, const Step& step) const override {

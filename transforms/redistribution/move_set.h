@@ -28,11 +28,23 @@ struct StepCost {
   }
 };
 
+/// What a step works on: the elements of one group of ranks together, as Chan et al. 2007 count
+/// them, and the ranks of the group. Nothing of what each rank does by itself.
+struct StepVolume {
+  double elements = 0;
+  int64_t ranks = 0;
+};
+
+/// Of a collective of `ranks` in which a rank holds `before` and then `after` elements: what is
+/// gathered, what all ranks exchange, the vector that is reduced, the part that is traded.
+StepVolume VolumeOfCollective(MoveKind kind, int64_t ranks, int64_t before, int64_t after);
+
 /// A step that may be taken from a layout.
 struct Move {
   Step step;
   double cost = 0;   // StepCost::total, in the move set's unit; infinite moves are not made
   int64_t peak = 0;  // elements that the fullest rank holds at once during the step
+  double tie = 0;    // of plans of equal cost the one of the least sum is taken; not negative
 };
 
 /// The tensor whose layout changes.
@@ -59,6 +71,8 @@ class MoveSet {
   virtual double LowerBound(const PackedLayout&) const { return 0; }
   /// What `step` costs when taken from `before`; its total is the move's cost.
   virtual StepCost CostOf(const PackedLayout& before, const Step& step) const = 0;
+  /// The data that `step` works on, and the ranks of a group; nothing where nobody says.
+  virtual StepVolume VolumeOf(const PackedLayout&, const Step&) const { return {}; }
   /// Elements that the fullest rank holds in `layout`.
   virtual int64_t Elements(const PackedLayout& layout) const = 0;
   /// The step in the words of its origin: "alltoall_0_1_-1", "all_gather".

@@ -14,6 +14,7 @@ namespace {
 struct Label {
   Step step;  // that led here; the layout is the one after it
   double cost = 0;
+  double tie = 0;
   double step_cost = 0;
   int64_t peak = 0;
   int64_t step_peak = 0;
@@ -23,11 +24,12 @@ struct Label {
 
 struct Open {
   double bound = 0;
+  double tie = 0;
   int32_t steps = 0;
   int32_t label = 0;
   // std::priority_queue has the largest on top.
   friend bool operator<(const Open& a, const Open& b) {
-    return std::tie(a.bound, a.steps, a.label) > std::tie(b.bound, b.steps, b.label);
+    return std::tie(a.bound, a.tie, a.steps, a.label) > std::tie(b.bound, b.tie, b.steps, b.label);
   }
 };
 
@@ -68,25 +70,27 @@ class Search {
     start.step.after = from;
     start.peak = move_set_.Elements(from);
     best_.emplace(from, 0);
-    open_.push({.bound = LowerBound(from), .steps = 0, .label = 0});
+    open_.push({.bound = LowerBound(from), .tie = 0, .steps = 0, .label = 0});
     labels_.push_back(start);
   }
 
   void Take(int32_t from, const Move& move) {
     if (move.peak > limits_.peak) return;
     const Label& before = label(from);
-    const double cost = before.cost + move.cost;
+    const double cost = before.cost + move.cost, tie = before.tie + move.tie;
     const int32_t steps = before.steps + 1;
     const auto number = static_cast<int32_t>(labels_.size());
     const auto [best, added] = best_.try_emplace(move.step.after, number);
     if (!added) {
       const Label& other = label(best->second);
-      if (std::tie(other.cost, other.steps) <= std::tie(cost, steps)) return;
+      if (std::tie(other.cost, other.tie, other.steps) <= std::tie(cost, tie, steps)) return;
       best->second = number;
     }
-    open_.push({.bound = cost + LowerBound(move.step.after), .steps = steps, .label = number});
+    open_.push(
+        {.bound = cost + LowerBound(move.step.after), .tie = tie, .steps = steps, .label = number});
     labels_.push_back({.step = move.step,
                        .cost = cost,
+                       .tie = tie,
                        .step_cost = move.cost,
                        .peak = std::max(before.peak, move.peak),
                        .step_peak = move.peak,

@@ -40,12 +40,12 @@ struct SearchLimits {
   int64_t labels = kMaxLabels;
 };
 
-/// The steps of the least cost among those whose peak stays within the limit; of equal costs the
-/// fewest steps. Last resorts only under a limit, and where other moves have no way within what
-/// source and target take; there they are moves like others, so that no limit gives a cheaper plan
-/// than a wider one. Nothing where those do not help either.
-/// Label-setting (A* with the move set's bound): O(layouts × moves × log), exact. A search over too
-/// many layouts gives up, and has the best plan that it met.
+/// The steps of the least cost among those whose peak stays within the limit; of equal costs
+/// those of the least Move::tie, and of these the fewest steps. Last resorts only under a limit,
+/// and where other moves have no way within what source and target take; there they are moves like
+/// others, so that no limit gives a cheaper plan than a wider one. Nothing where those do not help
+/// either. Label-setting (A* with the move set's bound): O(layouts × moves × log), exact. A search
+/// over too many layouts gives up, and has the best plan that it met.
 std::optional<RedistributionPlan> CheapestPlan(const MoveSet& move_set, const PackedLayout& from,
                                                const PackedLayout& to, const SearchLimits& limits);
 /// The same for a limit of the peak alone.

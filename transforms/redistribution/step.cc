@@ -1,5 +1,7 @@
 #include "transforms/redistribution/step.h"
 
+#include "transforms/redistribution/move_set.h"
+
 namespace orrery::transforms::redistribution {
 
 absl::string_view ToString(MoveKind kind) {
@@ -28,6 +30,19 @@ absl::string_view ToString(MoveKind kind) {
 
 bool Communicates(MoveKind kind) {
   return kind != MoveKind::kSlice && kind != MoveKind::kLocalCopy && kind != MoveKind::kMakePartial;
+}
+
+StepVolume VolumeOfCollective(MoveKind kind, int64_t ranks, int64_t before, int64_t after) {
+  if (!Communicates(kind)) return {};
+  switch (kind) {
+    case MoveKind::kAllGather:
+      return {.elements = static_cast<double>(after), .ranks = ranks};
+    case MoveKind::kAllToAll:
+    case MoveKind::kReblock:
+      return {.elements = static_cast<double>(before) * static_cast<double>(ranks), .ranks = ranks};
+    default:
+      return {.elements = static_cast<double>(before), .ranks = ranks};
+  }
 }
 
 }  // namespace orrery::transforms::redistribution

@@ -218,7 +218,7 @@ StepCost TensorcraftMoveSet::Cost(const Step& step, int64_t before, int64_t afte
           .memory = options_.epsilon * static_cast<double>(std::max<int64_t>(0, after - before))};
 }
 
-TensorcraftVolume TensorcraftMoveSet::VolumeOf(const PackedLayout& before, const Step& step) const {
+StepVolume TensorcraftMoveSet::VolumeOf(const PackedLayout& before, const Step& step) const {
   return Volume(step, Elements(before));
 }
 

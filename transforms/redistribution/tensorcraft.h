@@ -37,10 +37,7 @@ struct TensorcraftOptions {
 absl::StatusOr<TensorcraftOptions> ParseTensorcraftOptions(absl::string_view text);
 
 /// What the library reports of an operation.
-struct TensorcraftVolume {
-  double elements = 0;
-  int64_t ranks = 0;  // that take part in one collective
-};
+using TensorcraftVolume = StepVolume;
 
 /// tensorcraft's operations on the layouts of one tensor, with its costs; see the top of this file.
 class TensorcraftMoveSet final : public MoveSet {
@@ -68,7 +65,7 @@ class TensorcraftMoveSet final : public MoveSet {
 
   /// What the library says that the step moves, from a rank that holds what the fullest one does
   /// before it.
-  TensorcraftVolume VolumeOf(const PackedLayout& before, const Step& step) const;
+  StepVolume VolumeOf(const PackedLayout& before, const Step& step) const override;
   /// All-gather everything, then split as the target does; of those, what is needed.
   RedistributionPlan Naive() const;
 

@@ -38,6 +38,11 @@ std::string LossNames();
 /// unknown kind, an output that is not there, or one that cannot carry the loss.
 absl::StatusOr<bool> AttachLoss(ir::Function& function, const LossChoice& choice = {});
 
+/// Takes losses, gradients and updates out of a function, and the inputs that only they read, as
+/// labels: it returns what each loss was of, and those of its other results that are of forward.
+/// False when there was nothing of a training step.
+bool KeepForward(ir::Function& function);
+
 /// Makes buffers of parameters that only serve as tables: the cosines and sines of Rotary, and
 /// masks that are alike for all heads. They are not trained. Of a function without a backward pass.
 /// False when there are none.
