@@ -99,7 +99,8 @@ void StageMaker::MakeActors(int32_t position) {
                                    .members = fold_ ? ranks : std::vector<int32_t>{ranks[a]},
                                    .stage = position,
                                    .capacity = capacity,
-                                   .communication_slowdown = SlowDownOf(position, ranks[a])});
+                                   .communication_slowdown = SlowDownOf(position, ranks[a]),
+                                   .alike = alike_ || !fold_});
     for (int stream = 0; stream < (input_.options.blocking ? 1 : simulator::kStreamKindCount);
          ++stream) {
       const auto kind = static_cast<simulator::StreamKind>(stream);

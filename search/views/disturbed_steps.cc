@@ -124,7 +124,8 @@ StepsFolding FoldingOf(const DisturbedProgram& disturbed, int64_t ranks) {
   const simulator::Program& program = disturbed.program();
   if (program.rank_count() == ranks) return StepsFolding::kEachRank;
   if (disturbed.exact()) return StepsFolding::kExact;
-  return simulator::NeedsEvents(program) ? StepsFolding::kRoughly : StepsFolding::kFromBothSides;
+  const bool roughly = simulator::NeedsEvents(program) || !program.rank(RankClassId(0)).alike;
+  return roughly ? StepsFolding::kRoughly : StepsFolding::kFromBothSides;
 }
 
 // Sums of waits into means, beside those of the undisturbed step.

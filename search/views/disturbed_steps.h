@@ -39,7 +39,7 @@ enum class StepsFolding : uint8_t {
   kEachRank,       // each by itself
   kExact,          // as one, which changes no figure
   kFromBothSides,  // as one: the figures are bounds from above, those of one position from below
-  kRoughly,        // as one, and links are shared: neither is a bound for sure
+  kRoughly,        // as one, and links are shared or not alike: neither is a bound for sure
 };
 
 /// How long ranks of a class wait for others: means of a step and a rank.

@@ -152,6 +152,19 @@ TEST(DisturbedSteps, DegradeLinks) {
   EXPECT_GT(one.times.front(), one.undisturbed);
 }
 
+// Links that make ranks unlike, of more than are simulated one by one: no figure is called exact.
+TEST(DisturbedSteps, OfUnlikeRanksThatAreFoldedAreNotExact) {
+  Setting setting = MlpSetting("nodes:2x4@300GB/s,nic=25GB/s");
+  const ParallelPlan plan = ByPattern({.dp = 4, .pp = 2, .microbatches = 4});
+  StepsQuestion question{.disturbances = {.step = Of("normal", 0.01)}, .steps = 5};
+  const auto links = cluster::FindLinks(setting.cluster.topology, "device1/nic");
+  ASSERT_TRUE(links.ok()) << links.status();
+  question.links = {{.name = "device1/nic", .links = *links, .share = 0.1}};
+  EXPECT_EQ(Answered(setting, plan, question).folding, StepsFolding::kEachRank);
+  setting.lowering.most_unfolded_tasks = 1;
+  EXPECT_EQ(Answered(setting, plan, question).folding, StepsFolding::kRoughly);
+}
+
 TEST(DisturbedSteps, LeaveOutTheCostModelsOwnStragglersWhereRanksDraw) {
   Setting setting = MlpSetting("dgx-h100:1");
   setting.cost_model = cost_models::MakeCostModel("kernels").value();

@@ -65,11 +65,13 @@ DisturbedProgram::DisturbedProgram(const Program& program, const Trace& undistur
 // Of each class the positions whose members are the slowest: what lasts is the same in all steps,
 // and what is drawn anew in each falls on one position for sure only where there is one class.
 bool DisturbedProgram::IsExact() const {
-  bool alone = true;
+  bool alone = true, alike = true;
   for (int32_t r = 0; r < program_.rank_count(); ++r) {
     alone = alone && program_.rank(RankClassId(r)).members.size() == 1;
+    alike = alike && program_.rank(RankClassId(r)).alike;
   }
   if (alone) return true;
+  if (!alike) return false;
   const bool own_pauses = disturbances_.pauses.has_value() && !disturbances_.pauses->together;
   if (!disturbances_.of_ranks() && disturbances_.slow.empty() && !own_pauses) return true;
   if (NeedsEvents(program_) || disturbances_.kernel.has_value() || own_pauses) return false;

@@ -99,6 +99,9 @@ struct RankClass {
   /// The part of its compute rate that the rank loses while communication runs on it: 0 to less
   /// than 1; see simulator/engine/slow_down.h.
   double communication_slowdown = 0;
+  /// Whether all members do the same at the same time; else the slowest of what is unlike sets the
+  /// pace, as there are too many of them to simulate each.
+  bool alike = true;
 };
 
 /// A queue of tasks on a rank: each starts when the one before has finished.

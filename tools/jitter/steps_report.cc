@@ -69,7 +69,9 @@ std::string FoldingText(const StepsAnswer& answer) {
     case search::StepsFolding::kFromBothSides:
       return absl::StrCat(folded, " at the pace of their slowest: times are bounds from above");
     case search::StepsFolding::kRoughly:
-      return absl::StrCat(folded, " at the pace of their slowest, on links that they share: about");
+      return absl::StrCat(
+          folded,
+          " at the pace of their slowest, on links that they share or that are not alike: about");
   }
   return folded;
 }
@@ -97,9 +99,11 @@ std::string LateText(const StepsAnswer& answer) {
   std::string text = Line("waited for most", absl::StrJoin(names, ", "));
   const auto longest = std::ranges::max_element(answer.waits, {}, &search::RankWaits::for_it_s);
   if (longest->mostly_for < 0) return text;
-  return text +
-         Line("waits most", absl::StrCat("rank ", longest->rank, " for rank ", longest->mostly_for,
-                                         ": ", Seconds(longest->for_it_s), " a step"));
+  const std::string others =
+      longest->ranks > 1 ? absl::StrCat(" and ", longest->ranks - 1, " alike") : "";
+  return text + Line("waits most",
+                     absl::StrCat("rank ", longest->rank, others, " for rank ", longest->mostly_for,
+                                  ": ", Seconds(longest->for_it_s), " a step"));
 }
 
 std::string FiguresJson(const StepFigures& figures) {

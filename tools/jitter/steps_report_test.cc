@@ -52,7 +52,7 @@ TEST(StepsText, IsALineAFigure) {
       "other replicas; each rank by itself: --most-unfolded-tasks\n"
       "  waits for others         200.0 ms a rank and step, 50.00 ms undisturbed\n"
       "  waited for most          rank 5 75.0 %, rank 9 25.0 %\n"
-      "  waits most               rank 8 for rank 5: 50.00 ms a step\n"
+      "  waits most               rank 8 and 7 alike for rank 5: 50.00 ms a step\n"
       "  without slow rank=5      1.080 s mean, 10.0 % faster; p95 1.090 s\n");
 }
 
