@@ -89,7 +89,7 @@ TEST(Redistribute, PricesStepsThatAreGiven) {
   EXPECT_EQ(plan["steps"][1]["group_size"], 2);
   EXPECT_EQ(
       Ask(question + "--steps 'all-gather a1; slice a2: 3'").err,
-      "redistribute: --steps: the steps end in D_[4,2,4]⊥{0,∅,∅,2}(100,∅,∅,1); wanted "
+      "redistribute: --steps: the steps end in D_[4,2,4]⊥{0,∅,∅,2}(200,∅,∅,1); wanted "
       "D_[4,2,4]⊥{∅,1,0,∅}(∅,100,100,∅); try, behind them, 'slice a1: 1; all-to-all a0: 0->2; "
       "all-gather a2: 3'\n");
   EXPECT_EQ(

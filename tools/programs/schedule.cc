@@ -189,7 +189,7 @@ void PrintFigures(const Run& run) {
   std::cout << "\npeak live";
   for (const auto& order : orders) std::cout << " " << transforms::PeakLive(order);
   const std::string share = bubble.has_value() ? absl::StrFormat("%.1f %%", 100 * *bubble)
-                                               : std::string("not told: too many steps");
+                                               : std::string("not told, of too many steps,");
   std::cout << "\nbubble " << share
             << (drains ? "\n"
                        : " once full: it never drains, as makespan and idle of these microbatches "

@@ -8,8 +8,8 @@
 
 namespace orrery::transforms {
 
-/// The most steps that SteadyBubble plays.
-inline constexpr int64_t kMostSteadySteps = 10'000'000;
+/// The most steps of a run that SteadyBubble plays: some two seconds in all.
+inline constexpr int64_t kMostSteadySteps = 1'000'000;
 
 /// Of a schedule that never drains: the idle share of the ranks' time once the pipeline is full,
 /// with the durations of `shape`, whose number of microbatches does not matter. It is found as a
