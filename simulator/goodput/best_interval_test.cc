@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "simulator/goodput/draws.h"
+#include "support/sanitized_test_util.h"
 
 namespace orrery::simulator::goodput {
 namespace best_interval_test_cc {
@@ -34,7 +35,7 @@ TEST(BestInterval, FormulasAreThoseOfYoungAndDaly) {
 
 // Where failures are Poisson's and checkpoints are waited for, what is found is what they say.
 TEST(BestInterval, AgreesWithDalyWhereItsAssumptionsHold) {
-  for (uint64_t seed = 0; seed < 12; ++seed) {
+  for (uint64_t seed = 0; seed < CasesToWalk(8u); ++seed) {
     Draws draws(seed, 0, 9);
     const double mtbf_s = 3600 * (0.5 + 20 * draws.Uniform());
     const double cost_s = mtbf_s * std::pow(10, -1 - 2.5 * draws.Uniform());

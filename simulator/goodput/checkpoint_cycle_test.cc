@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/goodput/draws.h"
+#include "support/sanitized_test_util.h"
 
 namespace orrery::simulator::goodput {
 namespace checkpoint_cycle_test_cc {
@@ -46,7 +47,7 @@ Walk WalkTo(const std::vector<CheckpointTier>& tiers, double step_s, double elap
 }
 
 TEST(CheckpointCycle, IsWhereWalkingFromStepToStepIs) {
-  for (uint64_t seed = 0; seed < 3000; ++seed) {
+  for (uint64_t seed = 0; seed < CasesToWalk(3000u); ++seed) {
     Draws draws(seed, 0, 0);
     std::vector<CheckpointTier> tiers;
     for (int i = 0; i < static_cast<int>(draws.Uniform() * 4); ++i) {

@@ -9,6 +9,7 @@
 
 #include "simulator/goodput/best_interval.h"
 #include "simulator/goodput/trials.h"
+#include "support/sanitized_test_util.h"
 
 namespace orrery::simulator::goodput {
 namespace trial_test_cc {
@@ -45,7 +46,7 @@ double Lost(const TrialResult& result, Cause cause) {
 }
 
 TEST(Trial, TimesAddUpToTheRun) {
-  for (uint64_t seed = 0; seed < 400; ++seed) {
+  for (uint64_t seed = 0; seed < CasesToWalk(400u); ++seed) {
     Draws draws(seed, 1, 2);
     RunSpec spec = Usual();
     spec.failures.push_back({FindComponent("rack"), 100 * kHour});

@@ -28,7 +28,7 @@ GoodputAnswer Answer() {
                   .checkpoint_bytes = 1e12,
                   .host_copy_rate = 20e9,
                   .card_rate = 400e9};
-  answer.question = QuestionOf(answer.flags, answer.facts, 1).value();
+  answer.question = QuestionOf(answer.flags, answer.facts, {}).value();
   answer.results = PlayTrials(answer.question.spec, 30, {});
   answer.summary = Summarize(answer.question.spec, answer.results);
   return answer;

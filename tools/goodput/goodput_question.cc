@@ -288,7 +288,7 @@ absl::StatusOr<JobFacts> FactsOf(const GoodputFlags& flags) {
 }
 
 absl::StatusOr<GoodputQuestion> QuestionOf(const GoodputFlags& flags, const JobFacts& facts,
-                                           size_t threads) {
+                                           const PlayManner& manner) {
   using namespace goodput_question_cc;  // NOLINT(google-build-using-namespace)
   GoodputQuestion question{.spec = {.job = facts.shape}, .notes = facts.notes};
   RunSpec& spec = question.spec;
@@ -320,7 +320,7 @@ absl::StatusOr<GoodputQuestion> QuestionOf(const GoodputFlags& flags, const JobF
     if (tier.survives >= spec.tiers[safest].survives) safest = spec.tiers.size() - 1;
   }
   ORRERY_RETURN_IF_ERROR(simulator::goodput::CheckRun(spec));
-  ChooseIntervals(texts, safest, {.seed = flags.seed, .threads = threads}, question);
+  ChooseIntervals(texts, safest, manner, question);
   if (!spec.tiers.empty()) question.safest_tier = spec.tiers[safest].name;
   simulator::goodput::OrderTiers(spec.tiers);
   ORRERY_RETURN_IF_ERROR(simulator::goodput::CheckRun(spec));

@@ -69,9 +69,10 @@ struct GoodputQuestion {
   std::vector<std::string> notes = {};
 };
 
-/// The run that follows from flags and facts, with the best interval where none is named.
+/// The run that follows from flags and facts, with the best interval where none is named: of runs
+/// that are played so.
 absl::StatusOr<GoodputQuestion> QuestionOf(const GoodputFlags& flags, const JobFacts& facts,
-                                           size_t threads);
+                                           const simulator::goodput::PlayManner& manner);
 
 }  // namespace orrery::tools
 

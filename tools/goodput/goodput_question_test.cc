@@ -27,7 +27,7 @@ JobFacts Facts() {
 CheckpointTier TierOf(const std::string& checkpoint, const JobFacts& facts = Facts()) {
   GoodputFlags flags;
   flags.checkpoint = checkpoint;
-  const auto question = QuestionOf(flags, facts, 1);
+  const auto question = QuestionOf(flags, facts, {});
   EXPECT_TRUE(question.ok()) << question.status();
   return question.ok() && !question->spec.tiers.empty() ? question->spec.tiers[0]
                                                         : CheckpointTier{};
@@ -71,7 +71,7 @@ TEST(GoodputQuestion, ChoosesIntervalsThatNobodyNames) {
   GoodputFlags flags;
   flags.checkpoint = "neighbour,pfs";
   flags.mtbf = "device=10000h,rack=10000h";
-  const GoodputQuestion question = QuestionOf(flags, Facts(), 1).value();
+  const GoodputQuestion question = QuestionOf(flags, Facts(), {}).value();
   ASSERT_EQ(question.spec.tiers.size(), 2u);
   EXPECT_EQ(question.spec.tiers[0].name, "neighbour");
   EXPECT_LT(question.spec.tiers[0].every_steps, question.spec.tiers[1].every_steps);
@@ -83,30 +83,30 @@ TEST(GoodputQuestion, SpareHostsAreThoseOfTheClusterOrEnough) {
   GoodputFlags flags;
   flags.checkpoint = "1h";
   JobFacts facts = Facts();
-  const GoodputQuestion enough = QuestionOf(flags, facts, 1).value();
+  const GoodputQuestion enough = QuestionOf(flags, facts, {}).value();
   EXPECT_TRUE(enough.enough_spares);
   EXPECT_GT(enough.spec.recovery.spares, 1);
   facts.spare_hosts = 3;
-  EXPECT_EQ(QuestionOf(flags, facts, 1)->spec.recovery.spares, 3);
+  EXPECT_EQ(QuestionOf(flags, facts, {})->spec.recovery.spares, 3);
   flags.spares = 0;
-  EXPECT_EQ(QuestionOf(flags, facts, 1)->spec.recovery.spares, 0);
+  EXPECT_EQ(QuestionOf(flags, facts, {})->spec.recovery.spares, 0);
 }
 
 TEST(GoodputQuestion, NotesWhatNoCheckpointSurvives) {
   GoodputFlags flags;
   flags.checkpoint = "host:every=1h";
-  EXPECT_THAT(QuestionOf(flags, Facts(), 1)->notes, Contains(HasSubstr("begins anew")));
+  EXPECT_THAT(QuestionOf(flags, Facts(), {})->notes, Contains(HasSubstr("begins anew")));
   flags.checkpoint = "neighbour:every=1h";
-  EXPECT_TRUE(QuestionOf(flags, Facts(), 1)->notes.empty());
+  EXPECT_TRUE(QuestionOf(flags, Facts(), {})->notes.empty());
   flags.mtbf = "rack=1000h";
-  EXPECT_THAT(QuestionOf(flags, Facts(), 1)->notes, Contains(HasSubstr("begins anew")));
+  EXPECT_THAT(QuestionOf(flags, Facts(), {})->notes, Contains(HasSubstr("begins anew")));
 }
 
 TEST(GoodputQuestion, SaysWhatCannotBe) {
   const auto error = [](auto change) {
     GoodputFlags flags;
     change(flags);
-    return std::string(QuestionOf(flags, Facts(), 1).status().message());
+    return std::string(QuestionOf(flags, Facts(), {}).status().message());
   };
   EXPECT_THAT(error([](auto& f) { f.days = 0; }), HasSubstr("--days 0: wanted more than 0"));
   EXPECT_THAT(error([](auto& f) { f.hosts_per_rack = 0; }), HasSubstr("--rack 0"));

@@ -40,18 +40,19 @@ struct Outputs {
   bool looks() const { return !report.empty() || !plot.empty(); }
 };
 
-std::vector<BestInterval> ByInterval(const GoodputAnswer& answer, size_t threads) {
+std::vector<BestInterval> ByInterval(const GoodputAnswer& answer,
+                                     const simulator::goodput::PlayManner& manner) {
   const auto& spec = answer.question.spec;
   const auto tier =
       std::ranges::find(spec.tiers, answer.question.safest_tier, &CheckpointTier::name);
   if (tier == spec.tiers.end()) return {};
   return GoodputByInterval(spec, static_cast<size_t>(tier - spec.tiers.begin()),
-                           std::max<int64_t>(answer.question.best.steps, 1),
-                           {.seed = answer.flags.seed, .threads = threads});
+                           std::max<int64_t>(answer.question.best.steps, 1), manner);
 }
 
 absl::Status WriteFiles(const GoodputAnswer& answer, const Outputs& outputs,
-                        const std::vector<PlotFile>& plots, size_t threads) {
+                        const std::vector<PlotFile>& plots,
+                        const simulator::goodput::PlayManner& manner) {
   std::vector<Episode> first_run;
   if (outputs.looks() || outputs.timeline || !outputs.trace.empty()) {
     PlayTrial(answer.question.spec, answer.flags.seed, 0, &first_run);
@@ -67,8 +68,7 @@ absl::Status WriteFiles(const GoodputAnswer& answer, const Outputs& outputs,
   }
   if (outputs.timeline) std::cout << "\nrun 0:\n" << TimelineText(first_run);
   if (!outputs.looks()) return absl::OkStatus();
-  const std::vector<Section> sections =
-      GoodputViews(answer, ByInterval(answer, threads), first_run);
+  const std::vector<Section> sections = GoodputViews(answer, ByInterval(answer, manner), first_run);
   if (!outputs.report.empty()) {
     ORRERY_RETURN_IF_ERROR(WritePage({.title = absl::StrCat("Goodput: ", answer.facts.name),
                                       .program = "goodput",
@@ -82,7 +82,7 @@ absl::Status WriteFiles(const GoodputAnswer& answer, const Outputs& outputs,
 }
 
 absl::Status Goodput(const GoodputFlags& flags, const Outputs& outputs) {
-  constexpr int64_t kMostTrials = 10'000'000;
+  constexpr int64_t kMostTrials = 1'000'000;
   if (flags.trials < 1 || flags.trials > kMostTrials) {
     return absl::InvalidArgumentError(
         absl::StrCat("--trials ", flags.trials, ": wanted 1 to ", kMostTrials));
@@ -96,16 +96,17 @@ absl::Status Goodput(const GoodputFlags& flags, const Outputs& outputs) {
   const auto threads = static_cast<size_t>(flags.threads > 0 ? flags.threads : OwnProcessors());
   GoodputAnswer answer{.flags = flags};
   const StopOnSignals signals;
+  const simulator::goodput::PlayManner manner{
+      .seed = flags.seed, .threads = threads, .stop = &signals.stop()};
   {
     const Waiting waiting("playing runs");
     ORRERY_ASSIGN_OR_RETURN(answer.facts, FactsOf(flags));
-    ORRERY_ASSIGN_OR_RETURN(answer.question, QuestionOf(flags, answer.facts, threads));
-    answer.results = PlayTrials(answer.question.spec, static_cast<size_t>(flags.trials),
-                                {.seed = flags.seed, .threads = threads, .stop = &signals.stop()});
+    ORRERY_ASSIGN_OR_RETURN(answer.question, QuestionOf(flags, answer.facts, manner));
+    answer.results = PlayTrials(answer.question.spec, static_cast<size_t>(flags.trials), manner);
   }
   answer.summary = Summarize(answer.question.spec, answer.results);
   std::cout << WrapLines(GoodputText(answer), 27, OutputTerminal());
-  ORRERY_RETURN_IF_ERROR(WriteFiles(answer, outputs, plots, threads));
+  ORRERY_RETURN_IF_ERROR(WriteFiles(answer, outputs, plots, manner));
   return answer.results.size() < static_cast<size_t>(flags.trials)
              ? StoppedBefore("runs that were played")
              : absl::OkStatus();
