@@ -47,9 +47,12 @@ TEST(LoadModel, LargestMlp) {  // what the bounds let through verifies
 }
 
 TEST(LoadModel, BuiltinErrors) {
-  EXPECT_EQ(Load({.model = "mlp:layer=2"}), "mlp:layer=2: unknown key 'layer'; wanted layers, dim");
-  EXPECT_EQ(Load({.model = "mlp:"}), "mlp:: unknown key ''; wanted layers, dim");
-  EXPECT_EQ(Load({.model = "mlp:layers=2,"}), "mlp:layers=2,: unknown key ''; wanted layers, dim");
+  EXPECT_EQ(Load({.model = "mlp:layer=2"}),
+            "mlp:layer=2: unknown key 'layer'; wanted layers, dim, input, hidden, output");
+  EXPECT_EQ(Load({.model = "mlp:"}),
+            "mlp:: unknown key ''; wanted layers, dim, input, hidden, output");
+  EXPECT_EQ(Load({.model = "mlp:layers=2,"}),
+            "mlp:layers=2,: unknown key ''; wanted layers, dim, input, hidden, output");
   EXPECT_EQ(Load({.model = "mlp:layers=1,layers=2"}),
             "mlp:layers=1,layers=2: layers stands twice; wanted it once");
   const auto layers = [](const std::string& value) {
