@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/named_links.h"
+#include "cluster/names/named_links.h"
 #include "search/settings/setting_test_util.h"
 #include "simulator/jitter/distribution.h"
 #include "transforms/plan/plan_test_util.h"

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "cluster/named_links.h"
+#include "cluster/names/named_links.h"
 #include "cluster/quantity.h"
 #include "simulator/jitter/distribution.h"
 #include "support/names/near_names.h"

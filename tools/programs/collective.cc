@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cluster/cluster.h"
-#include "cluster/device_list.h"
+#include "cluster/names/device_list.h"
 #include "cost_models/collectives/bound.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/collectives/collective_algorithm.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cluster/device_list.h"
+#include "cluster/names/device_list.h"
 #include "cost_models/collectives/choice.h"
 #include "lowering/network/cluster_move_set.h"
 #include "support/flag_names.h"

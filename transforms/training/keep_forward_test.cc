@@ -51,7 +51,7 @@ TEST(KeepForward, ReturnsWhatEachLossIsOfOnceAndOtherResults) {
                             "%m: f32[8] = CrossEntropy(%y, %more) {batch=8}\n"
                             "%n: f32[8,5] = Loss(%a, %z) {batch=8}\n"
                             "return %l: loss, %a: result, %m: loss, %n: loss")),
-            R"(func @main (
+            R"(func @f (
   %x: f32[8,4] data,
   %w: f32[4,5] parameter
 ) {

@@ -1,4 +1,4 @@
-#include "cluster/named_links.h"
+#include "cluster/names/named_links.h"
 
 #include <set>
 #include <string>

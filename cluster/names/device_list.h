@@ -1,5 +1,5 @@
-#ifndef ORRERY_CLUSTER_DEVICE_LIST_H_
-#define ORRERY_CLUSTER_DEVICE_LIST_H_
+#ifndef ORRERY_CLUSTER_NAMES_DEVICE_LIST_H_
+#define ORRERY_CLUSTER_NAMES_DEVICE_LIST_H_
 
 #include <string>
 #include <vector>
@@ -15,4 +15,4 @@ absl::StatusOr<std::vector<DeviceId>> ParseDevices(const std::string& text, int3
 
 }  // namespace orrery::cluster
 
-#endif  // ORRERY_CLUSTER_DEVICE_LIST_H_
+#endif  // ORRERY_CLUSTER_NAMES_DEVICE_LIST_H_

@@ -1,4 +1,4 @@
-#include "cluster/device_list.h"
+#include "cluster/names/device_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#ifndef ORRERY_CLUSTER_NAMED_LINKS_H_
-#define ORRERY_CLUSTER_NAMED_LINKS_H_
+#ifndef ORRERY_CLUSTER_NAMES_NAMED_LINKS_H_
+#define ORRERY_CLUSTER_NAMES_NAMED_LINKS_H_
 
 #include <vector>
 
@@ -17,4 +17,4 @@ absl::StatusOr<std::vector<LinkNumber>> FindLinks(const Topology& topology, absl
 
 }  // namespace orrery::cluster
 
-#endif  // ORRERY_CLUSTER_NAMED_LINKS_H_
+#endif  // ORRERY_CLUSTER_NAMES_NAMED_LINKS_H_
