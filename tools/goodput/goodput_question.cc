@@ -93,7 +93,12 @@ absl::StatusOr<JobFacts> GivenFacts(const GoodputFlags& flags) {
   const int64_t per_host =
       std::min(flags.devices, flags.devices_per_host > 0 ? flags.devices_per_host : 8);
   const int64_t hosts = (flags.devices + per_host - 1) / per_host;
-  facts.shape = {.hosts = hosts, .devices_per_host = per_host, .replicas = hosts};
+  // As if samples could be dealt out evenly over any number of replicas, of a host each.
+  constexpr int64_t kManyMicrobatches = 1'000;
+  facts.shape = {.hosts = hosts,
+                 .devices_per_host = per_host,
+                 .replicas = hosts,
+                 .microbatches = kManyMicrobatches};
   ORRERY_ASSIGN_OR_RETURN(facts.checkpoint_bytes, CheckpointBytes(flags, 0));
   facts.host_copy_rate = kHostCopyRate;
   facts.card_rate = kCardRate;

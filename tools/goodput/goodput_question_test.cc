@@ -126,6 +126,8 @@ TEST(GoodputQuestion, AGivenStepIsTakenAsItIs) {
   const JobFacts facts = FactsOf(flags).value();
   EXPECT_EQ(facts.shape.hosts, 3);
   EXPECT_EQ(facts.step_s, 7);
+  // Samples are dealt out to however many are left.
+  EXPECT_NEAR(StepStretch(facts.shape, simulator::goodput::WhenShort::kKeepBatch, 2), 1.5, 1e-3);
   EXPECT_EQ(facts.checkpoint_bytes, 1e12);
   flags.devices = 0;
   EXPECT_THAT(FactsOf(flags).status().message(), HasSubstr("--devices 0"));

@@ -108,9 +108,10 @@ std::string LostTable(const GoodputAnswer& answer) {
 std::string GoodputText(const GoodputAnswer& answer) {
   using goodput_text_cc::AddLine;
   const RunSpec& spec = answer.question.spec;
-  std::string text = absl::StrCat(answer.facts.name, "\n", SpanText(spec.length_s), " on ",
-                                  answer.facts.devices, " devices in ", spec.job.hosts, " hosts, ",
-                                  answer.results.size(), " runs, seed ", answer.flags.seed, "\n\n");
+  std::string text =
+      absl::StrCat(answer.facts.name, "\n", SpanText(spec.length_s), " on ", answer.facts.devices,
+                   " devices in ", spec.job.hosts, spec.job.hosts == 1 ? " host, " : " hosts, ",
+                   answer.results.size(), " runs, seed ", answer.flags.seed, "\n\n");
   AddLine("effective time", goodput_text_cc::ShareText(answer.summary.effective), text);
   AddLine("goodput", goodput_text_cc::ShareText(answer.summary.goodput), text);
   AddLine("step", SpanText(spec.step_s), text);

@@ -155,6 +155,7 @@ std::string SpanText(double seconds) {
   using run_texts_cc::kDay;
   using run_texts_cc::kHour;
   using run_texts_cc::kMinute;
+  if (seconds >= 999.5 * kDay) return absl::StrFormat("%.0f d", seconds / kDay);
   if (seconds >= 2 * kDay) return absl::StrFormat("%.3g d", seconds / kDay);
   if (seconds >= 2 * kHour) return absl::StrFormat("%.3g h", seconds / kHour);
   if (seconds >= 2 * kMinute) return absl::StrFormat("%.3g min", seconds / kMinute);

@@ -39,7 +39,7 @@ TEST(RunTexts, SpansHaveUnits) {
 }
 
 TEST(RunTexts, SpansForPeopleReadBack) {
-  for (const double seconds : {0.012, 5.0, 119.0, 300.0, 7199.0, 10'000.0, 1e6}) {
+  for (const double seconds : {0.012, 5.0, 119.0, 300.0, 7199.0, 10'000.0, 1e6, 1e8, 1e9}) {
     std::string text = SpanText(seconds);
     text.erase(text.find(' '), 1);
     EXPECT_NEAR(ParseSpan(text).value() / seconds, 1, 0.005) << text;
