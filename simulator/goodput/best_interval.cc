@@ -49,7 +49,8 @@ class IntervalSearch {
       const double moved =
           std::abs(std::log(static_cast<double>(found) / static_cast<double>(guess)));
       guess = found;
-      if (moved < 0.5 * std::log(kReach)) break;
+      const bool stops = manner_.stop != nullptr && *manner_.stop;
+      if (moved < 0.5 * std::log(kReach) || stops) break;
     }
     return guess;
   }

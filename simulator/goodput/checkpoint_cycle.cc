@@ -54,7 +54,8 @@ CheckpointCycle::Position CheckpointCycle::At(double elapsed_s) const {
 }
 
 std::optional<double> CheckpointCycle::LastSave(size_t tier, double elapsed_s) const {
-  const double written_s = elapsed_s - tiers_[tier].write_s;
+  // It is written while steps beside it are slower, of which a block has the time.
+  const double written_s = elapsed_s - std::max(tiers_[tier].write_s - tiers_[tier].drag_s, 0.0);
   if (written_s <= 0) return std::nullopt;
   const int64_t unit = blocks_[tier].segments;
   const int64_t saves = WholeSegments(written_s).segments / unit;

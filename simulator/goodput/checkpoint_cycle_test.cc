@@ -40,7 +40,8 @@ Walk WalkTo(const std::vector<CheckpointTier>& tiers, double step_s, double elap
     for (size_t i = 0; i < tiers.size() && time_s < elapsed_s; ++i) {
       if (steps % tiers[i].every_steps != 0) continue;
       ++walk.begun[i];
-      if (time_s + tiers[i].write_s < elapsed_s) walk.saves[i] = trained_s;
+      if (time_s + std::max(tiers[i].write_s - tiers[i].drag_s, 0.0) < elapsed_s)
+        walk.saves[i] = trained_s;
     }
   }
   return walk;

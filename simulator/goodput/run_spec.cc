@@ -61,7 +61,8 @@ void OrderTiers(std::vector<CheckpointTier>& tiers) {
   for (size_t i = 1; i < tiers.size(); ++i) {
     const int64_t unit = std::max<int64_t>(tiers[i - 1].every_steps, 1);
     const double times = static_cast<double>(tiers[i].every_steps) / static_cast<double>(unit);
-    tiers[i].every_steps = unit * std::max<int64_t>(std::llround(times), 1);
+    const int64_t least = (tiers[i].least_steps + unit - 1) / unit;
+    tiers[i].every_steps = unit * std::max<int64_t>({std::llround(times), least, 1});
   }
 }
 

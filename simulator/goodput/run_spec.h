@@ -21,10 +21,13 @@ struct JobShape {
   int64_t hosts = 1;
   int64_t devices_per_host = 8;
   int64_t hosts_per_rack = 1;
+  int64_t idle_places = 0;   // of the last host, without a device of the job
   int64_t replicas = 1;      // of the model, which a step is spread over
   int64_t microbatches = 1;  // of a replica in a step, through so many stages:
   int64_t stages = 1;
 
+  /// How many train.
+  int64_t devices() const { return hosts * devices_per_host - idle_places; }
   /// The last may have fewer hosts.
   int64_t racks() const { return (hosts + hosts_per_rack - 1) / hosts_per_rack; }
 };
@@ -53,10 +56,11 @@ struct CheckpointTier {
   std::string name;
   Loss survives = Loss::kRack;  // the largest loss after which it can still be read
   int64_t every_steps = 1;
-  double stall_s = 0;  // that training stands still for one
-  double write_s = 0;  // from then on, until it can be read again
-  double drag_s = 0;   // that steps take longer in all, as it is written beside them
-  double load_s = 0;   // to read it
+  int64_t least_steps = 1;  // within which one is written
+  double stall_s = 0;       // that training stands still for one
+  double write_s = 0;       // from then on, until it can be read again
+  double drag_s = 0;        // that steps take longer in all, as it is written beside them
+  double load_s = 0;        // to read it
 };
 
 /// What is done when there are fewer hosts than the job wants.
@@ -97,7 +101,7 @@ struct RunSpec {
 };
 
 /// Puts tiers in the order in which they are due, and makes the steps of each a multiple of those
-/// of the one before: the nearest, at least once.
+/// of the one before: the nearest, at least once, and not before the last one is written.
 void OrderTiers(std::vector<CheckpointTier>& tiers);
 
 /// InvalidArgument for what cannot be: no step, a time that is no time, a checkpoint that is due

@@ -19,6 +19,10 @@ TEST(RunSpec, TiersBecomeMultiplesOfEachOther) {
   EXPECT_EQ(tiers[1].every_steps, 7);
   EXPECT_EQ(tiers[2].name, "pfs");
   EXPECT_EQ(tiers[2].every_steps, 98);
+  // Not before the last one is written.
+  tiers[2].least_steps = 99;
+  OrderTiers(tiers);
+  EXPECT_EQ(tiers[2].every_steps, 105);
 }
 
 TEST(RunSpec, CountsWhatFails) {
@@ -26,6 +30,8 @@ TEST(RunSpec, CountsWhatFails) {
   std::vector<int64_t> counts;
   for (const Component& component : AllComponents()) counts.push_back(component.count(job));
   EXPECT_THAT(counts, testing::ElementsAre(80, 10, 80, 3, 3, 80));
+  const JobShape partly{.hosts = 2, .devices_per_host = 8, .idle_places = 7};
+  EXPECT_EQ(AllComponents()[0].count(partly), 9);
   const RunSpec spec{.job = job,
                      .failures = {{&AllComponents()[0], 160}, {&AllComponents()[1], 20}}};
   EXPECT_DOUBLE_EQ(FailuresPerSecond(spec), 80.0 / 160 + 10.0 / 20);

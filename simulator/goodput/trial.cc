@@ -285,7 +285,9 @@ class Trial {
     const PlannedStop& stop = spec_.stops[number];
     ++result_.planned_stops;
     const std::optional<size_t> tier = SafestTier();
-    if (tier.has_value() && CostOfSave(*tier) <= stop.notice_s) {
+    // Hosts go, and with them what only they have.
+    if (tier.has_value() && spec_.tiers[*tier].survives == Loss::kRack &&
+        CostOfSave(*tier) <= stop.notice_s) {
       const Outcome saved = Save(*tier);
       if (saved == Outcome::kEnded) return;
       if (saved == Outcome::kFailed) {

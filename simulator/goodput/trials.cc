@@ -55,17 +55,16 @@ Spreading SpreadingOf(std::vector<double> values) {
 }
 
 std::vector<TrialResult> PlayTrials(const RunSpec& spec, size_t trials, const PlayManner& manner) {
-  // So many at a time that a wish to end is heard soon, and threads seldom wait for each other.
-  constexpr size_t kRound = 256;
+  const auto stops = [&] { return manner.stop != nullptr && *manner.stop; };
   std::vector<TrialResult> results(trials);
-  for (size_t done = 0; done < trials;) {
-    const size_t count = std::min(kRound, trials - done);
-    ForEachOnThreads(count, manner.threads,
-                     [&](size_t i) { results[done + i] = PlayTrial(spec, manner.seed, done + i); });
-    done += count;
-    if (manner.stop != nullptr && *manner.stop) results.resize(done);
-    if (results.size() == done) break;
-  }
+  std::vector<uint8_t> played(trials);
+  ForEachOnThreads(trials, manner.threads, [&](size_t i) {
+    if (i > 0 && stops()) return;
+    results[i] = PlayTrial(spec, manner.seed, i);
+    played[i] = 1;
+  });
+  const auto missing = std::find(played.begin(), played.end(), 0);
+  results.resize(static_cast<size_t>(missing - played.begin()));
   return results;
 }
 

@@ -35,9 +35,8 @@ TEST(Trials, EndWithWhatIsDoneWhenTheyAreToStop) {
   const std::atomic<bool> stop = true;
   const std::vector<TrialResult> some =
       PlayTrials(Usual(), 10'000, {.seed = 4, .threads = 2, .stop = &stop});
-  EXPECT_GT(some.size(), 0u);
-  EXPECT_LT(some.size(), 10'000u);
-  EXPECT_EQ(some[3].trained_s, PlayTrials(Usual(), 4, {.seed = 4})[3].trained_s);
+  ASSERT_EQ(some.size(), 1u);
+  EXPECT_EQ(some[0].trained_s, PlayTrials(Usual(), 1, {.seed = 4})[0].trained_s);
 }
 
 TEST(Trials, SpreadingIsThatOfTheValues) {

@@ -36,7 +36,7 @@ GoodputAnswer Answer() {
 
 std::vector<Episode> FirstRun(const GoodputAnswer& answer) {
   std::vector<Episode> episodes;
-  PlayTrial(answer.question.spec, answer.flags.seed, 0, &episodes);
+  PlayTrial(answer.question.spec, static_cast<uint64_t>(answer.flags.seed), 0, &episodes);
   return episodes;
 }
 

@@ -97,6 +97,7 @@ absl::StatusOr<JobFacts> GivenFacts(const GoodputFlags& flags) {
   constexpr int64_t kManyMicrobatches = 1'000;
   facts.shape = {.hosts = hosts,
                  .devices_per_host = per_host,
+                 .idle_places = hosts * per_host - flags.devices,
                  .replicas = hosts,
                  .microbatches = kManyMicrobatches};
   ORRERY_ASSIGN_OR_RETURN(facts.checkpoint_bytes, CheckpointBytes(flags, 0));
@@ -113,8 +114,10 @@ absl::StatusOr<JobFacts> GivenFacts(const GoodputFlags& flags) {
 JobShape ShapeOfJob(const search::Setting& setting, const search::ParallelPlan& plan) {
   const cluster::TopologyShape& shape = setting.cluster.topology.shape();
   const int64_t per_host = std::min<int64_t>(shape.devices_per_node, plan.ranks());
-  return {.hosts = (plan.ranks() + per_host - 1) / per_host,
+  const int64_t hosts = (plan.ranks() + per_host - 1) / per_host;
+  return {.hosts = hosts,
           .devices_per_host = per_host,
+          .idle_places = hosts * per_host - plan.ranks(),
           .replicas = plan.dp,
           .microbatches = std::max<int64_t>(plan.microbatches, 1),
           .stages = plan.pp};
@@ -148,7 +151,7 @@ absl::StatusOr<JobFacts> PlayedFacts(const GoodputFlags& flags) {
       .shape = ShapeOfJob(setting, plan),
       .devices = plan.ranks(),
       .step_s = run->report.step_time.seconds()};
-  const int64_t hosts = setting.cluster.size() / facts.shape.devices_per_host;
+  const int64_t hosts = setting.cluster.size() / setting.cluster.topology.shape().devices_per_node;
   facts.spare_hosts = std::max<int64_t>(hosts - facts.shape.hosts, 0);
   ORRERY_ASSIGN_OR_RETURN(facts.slow_step_s, SlowStep(setting, plan, *run));
   const search::WeightBytes weights = search::SumWeights(setting);
@@ -178,17 +181,20 @@ CheckpointTier MakeTier(const TierText& text, const JobFacts& facts) {
   const bool over_cards = !host && !disk && !text.own_network;
   // Steps that want the cards, too, leave it half of them.
   if (over_cards) rate = std::min(rate, facts.card_rate / 2);
-  const double write_s = host ? 0 : of_host / rate;
+  const double write_s = text.write_s.value_or(host ? 0 : of_host / rate);
   const double begin_s = disk || pfs ? kFilesOverhead : 0;
   tier.stall_s =
       text.stall_s.value_or(begin_s + (text.blocking ? std::max(copy_s, write_s) : copy_s));
-  tier.write_s = text.write_s.value_or(text.blocking ? 0 : write_s);
+  tier.write_s = text.blocking ? 0 : write_s;
   tier.load_s = text.load_s.value_or(host ? copy_s : std::max(copy_s, write_s));
-  if (over_cards && !text.blocking && facts.slow_step_s > facts.step_s) {
-    const double share = std::min(rate / (facts.card_rate / 2), 1.0);
+  if (over_cards && !text.blocking && write_s > 0 && facts.slow_step_s > facts.step_s) {
+    const double share = std::min(of_host / write_s / (facts.card_rate / 2), 1.0);
     const double slower = share * (facts.slow_step_s / facts.step_s - 1);
     tier.drag_s = tier.write_s * slower / (1 + slower);
   }
+  const double beyond_s = std::max(tier.write_s - tier.stall_s - tier.drag_s, 0.0);
+  tier.least_steps =
+      std::max<int64_t>(std::llround(std::min(std::ceil(beyond_s / facts.step_s), 1e15)), 1);
   return tier;
 }
 
@@ -211,8 +217,9 @@ int64_t EnoughSpares(const RunSpec& spec) {
     hosts_away += hosts * count / rate.mtbf_s * spec.recovery.repair_s;
     largest = std::max(largest, hosts);
   }
-  return static_cast<int64_t>(
-      std::ceil(hosts_away + 4 * std::sqrt(hosts_away * largest) + (hosts_away > 0 ? largest : 0)));
+  constexpr double kMost = 1 << 20;
+  return static_cast<int64_t>(std::ceil(std::min(
+      hosts_away + 4 * std::sqrt(hosts_away * largest) + (hosts_away > 0 ? largest : 0), kMost)));
 }
 
 absl::Status ReadRecovery(const GoodputFlags& flags, const JobFacts& facts, RunSpec& spec,
@@ -230,6 +237,11 @@ absl::Status ReadRecovery(const GoodputFlags& flags, const JobFacts& facts, RunS
   }
   recovery.spares = flags.spares;
   if (flags.spares >= 0) return absl::OkStatus();
+  if (recovery.when_short != WhenShort::kWait) {
+    // Who wants to see it shrink has no more hosts than there are.
+    recovery.spares = facts.spare_hosts;
+    return absl::OkStatus();
+  }
   enough = facts.spare_hosts == 0;
   recovery.spares = enough ? EnoughSpares(spec) : facts.spare_hosts;
   return absl::OkStatus();
@@ -272,16 +284,31 @@ void ChooseIntervals(const std::vector<TierText>& texts, size_t safest, const Pl
 // What nobody would want, and might not see.
 void NoteGaps(const GoodputQuestion& question, const std::vector<CheckpointTier>& tiers,
               std::vector<std::string>& notes) {
-  Loss largest = Loss::kProcesses;
+  // Of a stop, hosts go.
+  Loss largest = question.spec.stops.empty() ? Loss::kProcesses : Loss::kRack;
   for (const auto& rate : question.spec.failures) {
     largest = std::max(largest, rate.component->loss);
   }
   const bool survives = std::ranges::any_of(
       tiers, [&](const CheckpointTier& tier) { return tier.survives >= largest; });
-  if (!survives && !question.spec.failures.empty()) {
+  if (!survives && !(question.spec.failures.empty() && question.spec.stops.empty())) {
     notes.push_back(
-        "no checkpoint survives all failures: after one that takes it, the run begins anew");
+        "no checkpoint survives all failures and stops: after one that takes it, the run begins "
+        "anew");
   }
+}
+
+// A named interval that is far from one of the tier that is due more often.
+void NoteRounding(const TierText& text, const CheckpointTier& wanted, const RunSpec& spec,
+                  std::vector<std::string>& notes) {
+  constexpr double kMuch = 0.1;
+  const auto played = std::ranges::find(spec.tiers, text.name, &CheckpointTier::name);
+  const double ratio =
+      static_cast<double>(played->every_steps) / static_cast<double>(wanted.every_steps);
+  if (text.open() || std::abs(ratio - 1) <= kMuch) return;
+  notes.push_back(absl::StrCat("checkpoints to ", text.name, " come every ", played->every_steps,
+                               " steps in place of ", wanted.every_steps,
+                               ": intervals are multiples of each other"));
 }
 
 }  // namespace
@@ -327,7 +354,11 @@ absl::StatusOr<GoodputQuestion> QuestionOf(const GoodputFlags& flags, const JobF
   ORRERY_RETURN_IF_ERROR(simulator::goodput::CheckRun(spec));
   ChooseIntervals(texts, safest, manner, question);
   if (!spec.tiers.empty()) question.safest_tier = spec.tiers[safest].name;
+  const std::vector<CheckpointTier> wanted = spec.tiers;
   simulator::goodput::OrderTiers(spec.tiers);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    NoteRounding(texts[i], wanted[i], spec, question.notes);
+  }
   ORRERY_RETURN_IF_ERROR(simulator::goodput::CheckRun(spec));
   NoteGaps(question, spec.tiers, question.notes);
   return question;

@@ -30,7 +30,7 @@ struct GoodputFlags {
   std::string maintenance, preemption;
   int64_t spares = -1;  // as many as repairs need
   int64_t trials = 1'000, threads = 0;
-  uint64_t seed = 1;
+  int64_t seed = 1;
 };
 
 /// Adds those of the run to `options`, bound to `flags`.

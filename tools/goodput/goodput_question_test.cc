@@ -47,6 +47,9 @@ TEST(GoodputQuestion, CheckpointsCostWhatTheirBytesTake) {
   const CheckpointTier blocking = TierOf("disk:every=10m:bandwidth=4GB/s:blocking");
   EXPECT_DOUBLE_EQ(blocking.stall_s, 20 + 6);
   EXPECT_EQ(blocking.write_s, 0);
+  const CheckpointTier measured = TierOf("disk:every=10m:write=1m:blocking");
+  EXPECT_DOUBLE_EQ(measured.stall_s, 60 + 6);
+  EXPECT_EQ(measured.write_s, 0);
   const CheckpointTier pfs = TierOf("pfs:every=10m:bandwidth=2TB/s");
   EXPECT_DOUBLE_EQ(pfs.write_s, 4);  // 20 GB/s a host
   EXPECT_DOUBLE_EQ(pfs.load_s, 4);
@@ -63,6 +66,7 @@ TEST(GoodputQuestion, StepsAreSlowerBesideWhatTheirCardsCarry) {
   // 20 of 50 GB/s: two fifths of that.
   const CheckpointTier pfs = TierOf("pfs:every=10m:bandwidth=2TB/s");
   EXPECT_NEAR(pfs.drag_s, 4 * (1 - 1 / 1.2), 1e-12);
+  EXPECT_NEAR(TierOf("pfs:every=10m:write=4s").drag_s, pfs.drag_s, 1e-12);
   EXPECT_EQ(TierOf("pfs:every=10m:bandwidth=2TB/s:own-network").drag_s, 0);
   EXPECT_EQ(TierOf("pfs:every=10m:blocking").drag_s, 0);
 }
@@ -90,6 +94,11 @@ TEST(GoodputQuestion, SpareHostsAreThoseOfTheClusterOrEnough) {
   EXPECT_EQ(QuestionOf(flags, facts, {})->spec.recovery.spares, 3);
   flags.spares = 0;
   EXPECT_EQ(QuestionOf(flags, facts, {})->spec.recovery.spares, 0);
+  // Who wants to see a job shrink gets none that nobody named.
+  flags.spares = -1;
+  facts.spare_hosts = 0;
+  flags.when_short = "shrink";
+  EXPECT_EQ(QuestionOf(flags, facts, {})->spec.recovery.spares, 0);
 }
 
 TEST(GoodputQuestion, NotesWhatNoCheckpointSurvives) {
@@ -100,6 +109,21 @@ TEST(GoodputQuestion, NotesWhatNoCheckpointSurvives) {
   EXPECT_TRUE(QuestionOf(flags, Facts(), {})->notes.empty());
   flags.mtbf = "rack=1000h";
   EXPECT_THAT(QuestionOf(flags, Facts(), {})->notes, Contains(HasSubstr("begins anew")));
+  flags.mtbf = "none";
+  EXPECT_TRUE(QuestionOf(flags, Facts(), {})->notes.empty());
+  flags.maintenance = "every=24h";
+  EXPECT_THAT(QuestionOf(flags, Facts(), {})->notes, Contains(HasSubstr("begins anew")));
+}
+
+TEST(GoodputQuestion, SaysWhereANamedIntervalIsRounded) {
+  GoodputFlags flags;
+  flags.checkpoint = "host:every=40m,pfs:every=1h";
+  EXPECT_THAT(QuestionOf(flags, Facts(), {})->notes,
+              Contains(HasSubstr("pfs come every 480 steps in place of 360")));
+  // One that nobody named is as long as writing takes.
+  flags.checkpoint = "host:every=10m,pfs:write=14m";
+  const GoodputQuestion question = QuestionOf(flags, Facts(), {}).value();
+  EXPECT_GE(question.spec.tiers[1].every_steps, 120);
 }
 
 TEST(GoodputQuestion, SaysWhatCannotBe) {
@@ -125,6 +149,7 @@ TEST(GoodputQuestion, AGivenStepIsTakenAsItIs) {
   flags.checkpoint_bytes = "1TB";
   const JobFacts facts = FactsOf(flags).value();
   EXPECT_EQ(facts.shape.hosts, 3);
+  EXPECT_EQ(facts.shape.devices(), 20);
   EXPECT_EQ(facts.step_s, 7);
   // Samples are dealt out to however many are left.
   EXPECT_NEAR(StepStretch(facts.shape, simulator::goodput::WhenShort::kKeepBatch, 2), 1.5, 1e-3);

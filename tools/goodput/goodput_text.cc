@@ -23,7 +23,8 @@ namespace {
 
 std::string Percent(double share) { return absl::StrFormat("%.2f %%", 100 * share); }
 
-std::string ShareText(const Spreading& share) {
+std::string ShareText(const Spreading& share, size_t runs) {
+  if (runs == 1) return absl::StrCat(Percent(share.mean), "  (one run)");
   return absl::StrFormat(
       "%.2f %% +- %.2f  (of 100 runs, 5 have less than %.2f %%, 5 more than "
       "%.2f %%)",
@@ -112,8 +113,10 @@ std::string GoodputText(const GoodputAnswer& answer) {
       absl::StrCat(answer.facts.name, "\n", SpanText(spec.length_s), " on ", answer.facts.devices,
                    " devices in ", spec.job.hosts, spec.job.hosts == 1 ? " host, " : " hosts, ",
                    answer.results.size(), " runs, seed ", answer.flags.seed, "\n\n");
-  AddLine("effective time", goodput_text_cc::ShareText(answer.summary.effective), text);
-  AddLine("goodput", goodput_text_cc::ShareText(answer.summary.goodput), text);
+  AddLine("effective time",
+          goodput_text_cc::ShareText(answer.summary.effective, answer.results.size()), text);
+  AddLine("goodput", goodput_text_cc::ShareText(answer.summary.goodput, answer.results.size()),
+          text);
   AddLine("step", SpanText(spec.step_s), text);
   AddLine("failures", goodput_text_cc::FailuresText(answer), text);
   if (!spec.stops.empty()) {

@@ -55,7 +55,7 @@ absl::Status WriteFiles(const GoodputAnswer& answer, const Outputs& outputs,
                         const simulator::goodput::PlayManner& manner) {
   std::vector<Episode> first_run;
   if (outputs.looks() || outputs.timeline || !outputs.trace.empty()) {
-    PlayTrial(answer.question.spec, answer.flags.seed, 0, &first_run);
+    PlayTrial(answer.question.spec, static_cast<uint64_t>(answer.flags.seed), 0, &first_run);
   }
   if (!outputs.json.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(outputs.json, GoodputJson(answer)));
@@ -91,13 +91,16 @@ absl::Status Goodput(const GoodputFlags& flags, const Outputs& outputs) {
     return absl::InvalidArgumentError(
         absl::StrCat("--threads ", flags.threads, ": wanted at least 0"));
   }
+  if (flags.seed < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--seed ", flags.seed, ": wanted at least 0"));
+  }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<PlotFile> plots,
                           ReadPlots(outputs.plot, GoodputPlotViews()));
   const auto threads = static_cast<size_t>(flags.threads > 0 ? flags.threads : OwnProcessors());
   GoodputAnswer answer{.flags = flags};
   const StopOnSignals signals;
   const simulator::goodput::PlayManner manner{
-      .seed = flags.seed, .threads = threads, .stop = &signals.stop()};
+      .seed = static_cast<uint64_t>(flags.seed), .threads = threads, .stop = &signals.stop()};
   {
     const Waiting waiting("playing runs");
     ORRERY_ASSIGN_OR_RETURN(answer.facts, FactsOf(flags));
