@@ -28,7 +28,8 @@ Walk WalkTo(const std::vector<CheckpointTier>& tiers, double step_s, double elap
     on += spent;
     time_s += spent;
   };
-  for (int64_t steps = 1; time_s < elapsed_s; ++steps) {
+  for (int64_t steps = 1;; ++steps) {
+    if (time_s >= elapsed_s) break;
     spend(step_s, walk.position.trained_s);
     const double trained_s = walk.position.trained_s;
     for (const CheckpointTier& tier : tiers) {

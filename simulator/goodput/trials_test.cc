@@ -20,7 +20,7 @@ RunSpec Usual() {
 TEST(Trials, AreTheSameOnAnyNumberOfThreads) {
   const RunSpec spec = Usual();
   const std::vector<TrialResult> alone = PlayTrials(spec, 700, {.seed = 4});
-  for (const size_t threads : {2, 5}) {
+  for (const size_t threads : {2u, 5u}) {
     const std::vector<TrialResult> together =
         PlayTrials(spec, 700, {.seed = 4, .threads = threads});
     ASSERT_EQ(together.size(), alone.size());

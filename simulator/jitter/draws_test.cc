@@ -18,7 +18,7 @@ TEST(Draws, AreTheSameEverywhere) {
 
 TEST(Draws, DifferWithAllThatTheyAreFor) {
   std::set<double> seen;
-  for (const uint64_t seed : {0, 1, 2}) {
+  for (const uint64_t seed : {0u, 1u, 2u}) {
     for (const DrawFor purpose : {DrawFor::kKernel, DrawFor::kStep, DrawFor::kPause}) {
       for (const int32_t step : {-1, 0, 1}) {
         for (const int32_t rank : {-1, 0, 1}) {

@@ -133,7 +133,7 @@ TEST(StepSeries, IsTheSameOnAnyNumberOfThreads) {
       .rank = Of("lognormal", 0.02),
       .pauses = Pauses{.length = Duration(300'000), .every = Duration(40'000'000)}};
   const StepSeries one = Played(replicas, of, 37, 1);
-  for (const size_t threads : {2, 3, 8, 64}) {
+  for (const size_t threads : {2u, 3u, 8u, 64u}) {
     const StepSeries more = Played(replicas, of, 37, threads);
     EXPECT_EQ(more.times, one.times) << threads;
     EXPECT_EQ(more.waits, one.waits) << threads;
