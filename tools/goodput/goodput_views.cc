@@ -14,7 +14,6 @@ using simulator::goodput::BestInterval;
 using simulator::goodput::Cause;
 using simulator::goodput::Episode;
 using simulator::goodput::kCauseCount;
-using simulator::goodput::Spreading;
 using simulator::goodput::TrialResult;
 
 namespace goodput_views_cc {
