@@ -17,7 +17,6 @@ namespace steps_report_cc {
 namespace {
 
 using search::StepsAnswer;
-using search::StepsQuestion;
 using simulator::Disturbances;
 using simulator::Spread;
 using simulator::StepFigures;
