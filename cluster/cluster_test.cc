@@ -258,7 +258,9 @@ TEST(ParseClusterErrors, NumberOfDevices) {
   EXPECT_EQ(ErrorOf("uniform:0@200Gbps"),
             "`cluster` 'uniform:0@200Gbps': got '0' devices; wanted 1 to 1048576, as in "
             "uniform:16@200Gbps");
-  for (const char* count : {"", "-1", "+4", " 4", "4 ", "1.5", "1e3", "0x10", "sixteen", "NaN",
+  EXPECT_THAT(ErrorOf("uniform:@200Gbps"),
+              testing::HasSubstr("got no number of devices; wanted 1 to 1048576"));
+  for (const char* count : {"-1", "+4", " 4", "4 ", "1.5", "1e3", "0x10", "sixteen", "NaN",
                             "1048577", "2147483648", "99999999999999999999"}) {
     EXPECT_THAT(ErrorOf(absl::StrCat("uniform:", count, "@200Gbps")),
                 testing::HasSubstr(absl::StrCat("got '", count, "' devices; wanted 1 to 1048576")));
@@ -268,7 +270,10 @@ TEST(ParseClusterErrors, NumberOfDevices) {
 TEST(ParseClusterErrors, NumberOfNodes) {
   EXPECT_EQ(ErrorOf("dgx-a100:0"),
             "`cluster` 'dgx-a100:0': got '0' nodes; wanted 1 to 131072, as in dgx-a100:4");
-  for (const char* count : {"", "-4", "131073", "268435456", "4x", "4:4", "4@"}) {
+  for (const char* spelled : {"dgx-h100", "dgx-h100:"}) {
+    EXPECT_THAT(ErrorOf(spelled), testing::HasSubstr("got no number of nodes; wanted 1 to 131072"));
+  }
+  for (const char* count : {"-4", "131073", "268435456", "4x", "4:4", "4@"}) {
     EXPECT_THAT(ErrorOf(absl::StrCat("dgx-h100:", count)),
                 testing::HasSubstr(absl::StrCat("got '", count, "' nodes; wanted 1 to 131072")));
   }

@@ -134,6 +134,7 @@ std::vector<Device> MakeDevices() {
          .tf32 = FlopRate(sheet.tf32_tflops * 1e12),
          .host = {Bandwidth::FromGigabytesPerSecond(sheet.host_gb_per_s), kHostLatency},
          .host_memory_bandwidth = Bandwidth::FromGigabytesPerSecond(sheet.host_memory_gb_per_s),
+         .cores = {.like = std::string(sheet.name)},
          .rates = PresetKernelRates(sheet.name)});
   }
   return devices;

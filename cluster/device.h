@@ -12,6 +12,15 @@
 
 namespace orrery::cluster {
 
+/// Whose cores a device has; FindMultiprocessor (cluster/multiprocessor.h) says what is known of
+/// them. Time models have no need of it: theirs is KernelRates::cores.
+struct DeviceCores {
+  std::string like;  // a kind of AllDevices; "": nobody said
+  int count = 0;     // 0: as many as that kind has
+
+  friend bool operator==(const DeviceCores&, const DeviceCores&) = default;
+};
+
 /// What one accelerator does, as its data sheet says: peaks that kernels approach and do not reach;
 /// and how near they come, where that was measured. So many fields: a column of the sheet each.
 struct Device {
@@ -30,6 +39,7 @@ struct Device {
   /// that move data take some of its cores: 0 to less than 1.
   double communication_slowdown = 0;
   Bandwidth host_memory_bandwidth = {};  // its share of its host's peak; 0 where unknown
+  DeviceCores cores = {};                // of its own kind, where that is a built-in one
   KernelRates rates = AssumedKernelRates();
 
   friend bool operator==(const Device&, const Device&) = default;

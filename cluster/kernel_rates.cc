@@ -331,6 +331,10 @@ std::vector<Line> MakeLines() {
       RatesOfA100(0.85, "aiconfigurator's kernel tables of A100 SXM; the clock of SimuMax's");
   const KernelRates h100 =
       RatesOfH100(kH100Clock, "aiconfigurator's kernel tables; the clock of training runs");
+  // Cores of the same kind, but fewer of them.
+  KernelRates h100_pcie = RatesOfH100(
+      kH100Clock, "aiconfigurator's kernel tables of H100 SXM; the clock of its training runs");
+  h100_pcie.cores = 114;
   // At 500 W of 700: near its limit a chip's power goes with about the square of its clock.
   const KernelRates h100_at_500w = RatesOfH100(
       kH100Clock * 0.845, "aiconfigurator's kernel tables; the clock of training runs at 500 W");
@@ -345,6 +349,7 @@ std::vector<Line> MakeLines() {
           {"a100-40gb-pcie", a100_pcie},
           {"a100-80gb-pcie", a100_pcie},
           {"a100-", a100},
+          {"h100-80gb-pcie", h100_pcie},
           {"h100-96gb-hbm2e", h100_at_500w},
           {"h100-", h100},
           {"h200", h100},

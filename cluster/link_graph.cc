@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
+#include "support/numbers/mix_bits.h"
 #include "support/status.h"
 
 namespace orrery::cluster {
@@ -47,14 +48,6 @@ std::vector<int32_t> DistancesFrom(const Graph& graph, int32_t source) {
       boost::visitor(boost::make_bfs_visitor(boost::record_distances(
           boost::make_iterator_property_map(distances.begin(), index), boost::on_tree_edge()))));
   return distances;
-}
-
-// Steele, Lea & Flood 2014: SplitMix64. Neighbouring pairs of devices get unlike numbers.
-uint64_t Mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
 }
 
 absl::Status CheckLinks(const GraphParts& parts) {
@@ -257,9 +250,9 @@ void LinkGraph::AppendRoute(DeviceId from, DeviceId to, std::vector<LinkNumber>&
     return links_[link].speed.rate.bytes_per_second() >= width &&
            distances.width[static_cast<size_t>(links_[link].to.index())] >= width;
   };
-  uint64_t hash = link_graph_cc::Mix((static_cast<uint64_t>(from.index()) << 32) |
-                                     static_cast<uint64_t>(to.index()));
-  for (VertexId at(from.index()); at != VertexId(to.index()); hash = link_graph_cc::Mix(hash)) {
+  uint64_t hash = MixBits(
+      ((static_cast<uint64_t>(from.index()) << 32) | static_cast<uint64_t>(to.index())) + kMixStep);
+  for (VertexId at(from.index()); at != VertexId(to.index()); hash = MixBits(hash + kMixStep)) {
     std::vector<LinkId> choices = Closer(distances.links, at.index());
     std::erase_if(choices, [&](LinkId link) { return !is_wide(link); });
     const LinkId chosen =

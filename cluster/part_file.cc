@@ -133,6 +133,12 @@ std::string PrintDevice(const Device& device) {
   if (device.communication_slowdown != 0) {
     add("communication_slowdown", ShortestText(device.communication_slowdown));
   }
+  if (!device.cores.like.empty()) {
+    const std::string count =
+        device.cores.count > 0 ? absl::StrCat(" count: ", device.cores.count) : "";
+    absl::StrAppend(&text, "  cores { like: ", Quoted(device.cores.like), count,
+                    " }  # what they have room for; count: how many, if others\n");
+  }
   absl::StrAppend(
       &text, part_file_cc::RatesText(device.rates, device.rates.measured ? "  " : "  # "), "}\n");
   return text;

@@ -34,8 +34,10 @@ absl::StatusOr<int32_t> ParseCount(absl::string_view text, const CountOf& count)
   const int32_t most = kMaxDevices / count.each;
   int32_t number = 0;
   if (spelling_cc::ParseNumber(text, number) && number >= 1 && number <= most) return number;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "got '", text, "' ", count.things, "; wanted 1 to ", most, ", as in ", count.example));
+  const std::string got = text.empty() ? absl::StrCat("got no number of ", count.things)
+                                       : absl::StrCat("got '", text, "' ", count.things);
+  return absl::InvalidArgumentError(
+      absl::StrCat(got, "; wanted 1 to ", most, ", as in ", count.example));
 }
 
 absl::StatusOr<std::vector<int32_t>> ParseSizes(absl::string_view text, absl::string_view example) {

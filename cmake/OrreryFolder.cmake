@@ -15,7 +15,9 @@ target_compile_options(orrery_options INTERFACE
   # g++ 12 sees the unused inline storage of a moved absl::InlinedVector as a read of it.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized -Wno-array-bounds>
   # Fused multiply-add would round differently from one machine to the next.
-  -ffp-contract=off)
+  -ffp-contract=off
+  # Names of files in messages begin at the root, and what is compiled is the same in every clone.
+  -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(ORRERY_TOGETHER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Collecting garbage below a GiB costs it a tenth of its time. clang-tidy does not know the option.
   target_compile_options(orrery_options INTERFACE --param=ggc-min-heapsize=1048576)
@@ -45,8 +47,18 @@ add_library(orrery_test_options INTERFACE)
 target_link_libraries(orrery_test_options INTERFACE orrery_cold_options)
 # What tests do themselves is little.
 target_compile_options(orrery_test_options INTERFACE $<$<CONFIG:Debug>:-O0>)
-target_compile_definitions(orrery_test_options INTERFACE
-  ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" ORRERY_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+if(ORRERY_TESTS)
+  # Where sources and programs stand: support/paths_test_util.h.
+  file(CONFIGURE OUTPUT orrery_test_paths.cc CONTENT [[#include "support/paths_test_util.h"
+
+std::string orrery::SourceDir() { return "@PROJECT_SOURCE_DIR@"; }
+std::string orrery::BinDir() { return "@CMAKE_RUNTIME_OUTPUT_DIRECTORY@"; }
+]] @ONLY)
+  add_library(orrery_test_paths STATIC ${CMAKE_CURRENT_BINARY_DIR}/orrery_test_paths.cc)
+  target_include_directories(orrery_test_paths PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(orrery_test_paths PRIVATE orrery_options)
+  target_link_libraries(orrery_test_options INTERFACE orrery_test_paths)
+endif()
 
 # Carries the headers that are compiled once; one for libraries and programs, one for modules and
 # one for tests, which are compiled with other options.

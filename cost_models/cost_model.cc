@@ -94,7 +94,9 @@ Flops RecomputedFlopsOf(const OpView& op) {
 }
 
 Flops ModelFlopsOf(const OpView& op) {
-  if (!ir::GetOpInfo(op.kind).matrix_product) return Flops(0);
+  const ir::OpInfo& info = ir::GetOpInfo(op.kind);
+  // Products of an update are none of the model.
+  if (!info.matrix_product || info.op_class == ir::OpClass::kOptimizer) return Flops(0);
   return Flops(FlopsOf(op).count() - RecomputedFlopsOf(op).count());
 }
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
-#include "support/median.h"
+#include "support/numbers/median.h"
 #include "support/status.h"
 
 namespace orrery::cost_models {

@@ -11,6 +11,7 @@
 #include "cost_models/collectives/pricing.h"
 #include "cost_models/op_fixture_test_util.h"
 #include "ir/op_kind.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::cost_models {
 namespace measured_test_cc {
@@ -19,7 +20,7 @@ namespace {
 using cluster::DeviceId;
 using testing::HasSubstr;
 
-const std::string kFile = std::string(ORRERY_SOURCE_DIR) + "/tests/data/measured_collectives.json";
+const std::string kFile = SourceDir() + "/tests/data/measured_collectives.json";
 
 std::vector<DeviceId> First(int32_t count) {
   std::vector<DeviceId> group;

@@ -84,10 +84,10 @@ Bytes SavedActivations(const Function& function, const IdTable<OpId, Phase>& pha
 
 void CountInputs(const Function& function, const LocalTypes& types, Summary& summary) {
   for (const ir::Input& input : function.inputs()) {
-    Extent* const extent = input.role == ir::InputRole::kParameter ? &summary.parameters
-                           : input.role == ir::InputRole::kBuffer  ? &summary.buffers
-                           : input.role == ir::InputRole::kState   ? &summary.state
-                                                                   : nullptr;
+    Extent* const extent = ir::IsWeight(input.role)               ? &summary.parameters
+                           : input.role == ir::InputRole::kBuffer ? &summary.buffers
+                           : input.role == ir::InputRole::kState  ? &summary.state
+                                                                  : nullptr;
     if (extent == nullptr) continue;
     extent->elements += ir::ElementCount(types.of(input.value).dims);
     extent->bytes += ir::SizeOf(types.of(input.value));

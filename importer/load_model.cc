@@ -24,6 +24,11 @@ absl::StatusOr<ir::Function> ReadText(const std::string& path) {
   absl::StatusOr<ir::Function> function = ir::ParseFunction(text);
   if (function.ok()) return function;
   const absl::string_view message = function.status().message();
+  if (absl::EndsWith(message, "wanted no dead op")) {
+    return Annotate(absl::InvalidArgumentError(absl::StrCat(
+                        message, "; opt FILE.orr --passes dead-code prints the text without it")),
+                    path);
+  }
   const bool placed = !message.empty() && std::isdigit(static_cast<unsigned char>(message[0])) != 0;
   if (!placed) return Annotate(function.status(), path);
   return absl::Status(function.status().code(), absl::StrCat(path, ":", message));

@@ -103,7 +103,8 @@ TEST(LoadModel, TextErrors) {
   EXPECT_EQ(Load({.model = WriteTestFile("dead.orr",
                                          "func @f (%x: f32[8] data) {\n  %y: f32[8] = Relu(%x)\n"
                                          "  return %x: result\n}\n")}),
-            "dead.orr: f: %y (Relu): nothing uses its results; wanted no dead op");
+            "dead.orr: f: %y (Relu): nothing uses its results; wanted no dead op; opt FILE.orr "
+            "--passes dead-code prints the text without it");
 }
 
 onnx::ModelProto Onnx(const std::string& batch) {

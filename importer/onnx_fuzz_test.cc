@@ -12,6 +12,7 @@
 #include "importer/onnx_test_util.h"
 #include "ir/verifier.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 
 // No file crashes the importer: real models with bytes flipped, cut, moved and repeated give a
 // function that verifies or an error of one line. ORRERY_FUZZ_ROUNDS=100000 runs longer.
@@ -44,7 +45,7 @@ g (float[N,16] x, float[N] z) => (float[N,4] y, float[4,N] t)
 }
 
 std::string RealModel() {
-  const auto bytes = ReadFile(ORRERY_SOURCE_DIR "/examples/models/mlp_64x512.onnx");
+  const auto bytes = ReadFile(SourceDir() + "/examples/models/mlp_64x512.onnx");
   ORRERY_CHECK(bytes.ok()) << bytes.status();
   return *bytes;
 }

@@ -11,6 +11,7 @@
 #include "importer/onnx/onnx_type.h"
 #include "importer/onnx_inference_test_util.h"
 #include "importer/onnx_test_util.h"
+#include "support/paths_test_util.h"
 
 // ONNX's own shape inference against the types of the importer, value by value. ONNX may know less
 // than we do, but it must not say another thing.
@@ -67,7 +68,7 @@ Comparison CompareAll(const std::string& folder) {
 }
 
 TEST(OnnxInference, ModelsOfThisRepository) {
-  const Comparison comparison = CompareAll(ORRERY_SOURCE_DIR "/examples/models");
+  const Comparison comparison = CompareAll(SourceDir() + "/examples/models");
   EXPECT_GE(comparison.models, 1);
   EXPECT_GE(comparison.values, 64);
 }

@@ -4,6 +4,7 @@
 
 #include "importer/onnx_test_util.h"
 #include "ir/verifier.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::importer {
 namespace onnx_test_cc {
@@ -210,7 +211,7 @@ TEST(ImportOnnx, SymbolsOfDimensionsWithoutNames) {
 }
 
 TEST(ImportOnnx, RealModelWithoutItsWeights) {
-  const auto function = ImportOnnx(ORRERY_SOURCE_DIR "/examples/models/mlp_64x512.onnx");
+  const auto function = ImportOnnx(SourceDir() + "/examples/models/mlp_64x512.onnx");
   ASSERT_TRUE(function.ok()) << function.status();
   EXPECT_TRUE(ir::Verify(*function).ok());
   EXPECT_EQ(function->name(), "mlp_64x512");

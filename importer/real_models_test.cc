@@ -12,6 +12,7 @@
 #include "ir/batch.h"
 #include "ir/op_info.h"
 #include "ir/verifier.h"
+#include "support/paths_test_util.h"
 
 // Exports as they come, at other batches than they were made with. ORRERY_MODELS names a folder
 // with more of them than this repository keeps.
@@ -21,8 +22,8 @@ namespace real_models_test_cc {
 namespace {
 
 std::vector<std::string> Folders() {
-  std::vector<std::string> folders = {ORRERY_SOURCE_DIR "/examples/models",
-                                      ORRERY_SOURCE_DIR "/tests/data/models"};
+  std::vector<std::string> folders = {SourceDir() + "/examples/models",
+                                      SourceDir() + "/tests/data/models"};
   if (const char* more = std::getenv("ORRERY_MODELS"); more != nullptr) folders.push_back(more);
   return folders;
 }

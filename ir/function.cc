@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/names.h"
 #include "ir/op_info.h"
-#include "ir/role_names.h"
+#include "ir/roles.h"
 #include "support/check.h"
 
 namespace orrery::ir {

@@ -28,11 +28,17 @@ ORRERY_DEFINE_ID(ValueId, "value");
 enum class InputRole : uint8_t {
   kData,         // a batch of samples, or their labels; dimension 0 is the batch
   kParameter,    // trained
+  kFrozen,       // a weight that is not trained: no gradient, no state
   kBuffer,       // resident and never trained: running statistics, frozen tables
   kState,        // of the optimizer: moments
   kSaved,        // left by the forward of the same microbatch
   kAccumulator,  // what earlier microbatches have added up
 };
+
+/// Whether the input is a weight of the model, trained or not.
+constexpr bool IsWeight(InputRole role) {
+  return role == InputRole::kParameter || role == InputRole::kFrozen;
+}
 
 /// What an output of a function is to the training step.
 enum class OutputRole : uint8_t {

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/tensor_parts.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::ir {
 namespace layout_test_cc {
@@ -249,7 +250,7 @@ TEST(CheckSharding, LetsSumsAndAveragesMix) {
 
 // 60 layouts that tensorcraft has sharded over its processors.
 TEST(LocalDims, AreThoseOfTensorcraft) {
-  std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/tensorcraft_layouts.json"));
+  std::ifstream file(absl::StrCat(SourceDir(), "/tests/data/tensorcraft_layouts.json"));
   const nlohmann::json cases = nlohmann::json::parse(file)["cases"];
   ASSERT_EQ(cases.size(), 60u);
   for (const nlohmann::json& golden : cases) {

@@ -30,6 +30,17 @@ struct FactorAxes {
   std::array<int64_t, 32> size = {};  // of that operand's dimension
 };
 
+// Dimensions that are split as one have their parts at the same places only where they divide, or
+// are of one size.
+absl::Status CheckAligned(const OpTypes& op, const AxisList& axes, int64_t size, int64_t other) {
+  const int64_t parts = op.mesh.size(axes);
+  if (size == other || (size % parts == 0 && other % parts == 0)) return absl::OkStatus();
+  return InfeasibleStatus(
+      {.reason = InfeasibleReason::kDivisibility,
+       .detail = absl::StrCat("dimensions of ", size, " and ", other, " are split as one into ",
+                              parts, " parts, which do not divide them")});
+}
+
 absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t factor,
                         FactorAxes& bound) {
   const AxisList axes = op.operands[static_cast<size_t>(operand)]->sharding.at(dim);
@@ -47,7 +58,8 @@ absl::Status BindFactor(const OpTypes& op, int operand, size_t dim, int8_t facto
     bound.size[f] = op.operands[static_cast<size_t>(operand)]->dims[dim];
     return absl::OkStatus();
   }
-  if (bound.axes[f] == axes) return absl::OkStatus();
+  const int64_t size = op.operands[static_cast<size_t>(operand)]->dims[dim];
+  if (bound.axes[f] == axes) return CheckAligned(op, axes, bound.size[f], size);
   return absl::InvalidArgumentError(
       absl::StrCat("operands ", bound.operand[f], " and ", operand,
                    " run over one dimension that is split over '", op.mesh.Names(bound.axes[f]),
@@ -86,28 +98,37 @@ absl::Status BindMade(const OpTypes& op, const ShardingRule& rule, FactorAxes& b
   return absl::OkStatus();
 }
 
-// The axes over which all operands are partial: for a linear op these pass through.
+// The axes over which the results are partial because operands are.
 absl::Status PartialOperands(const OpInfo& info, const OpTypes& op, AxisList& partial) {
-  for (size_t i = 0; i < op.operands.size(); ++i) {
-    const AxisList& axes = op.operands[i]->sharding.partial;
-    if (i == 0) partial = axes;
-    if (axes == partial && (info.linear || axes.empty())) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("operand ", axes.empty() ? 0 : i, " is partial over ",
-                     op.mesh.Names(axes.empty() ? partial : axes), "; it must be reduced first"));
+  absl::InlinedVector<const AxisList*, 4> all;
+  for (const TensorType* operand : op.operands) all.push_back(&operand->sharding.partial);
+  const auto is_partial = [](const AxisList* axes) { return !axes->empty(); };
+  const auto some = std::ranges::find_if(all, is_partial);
+  partial = some == all.end() ? AxisList() : **some;
+  if (PassesPartial(info, all)) return absl::OkStatus();
+  auto named = some;
+  if (info.linear) {
+    named = std::ranges::find_if(all, [&](const AxisList* axes) { return *axes != *all.front(); });
+    if ((*named)->empty()) named = all.begin();
   }
-  return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("operand ", named - all.begin(),
+                                                 " is partial over ", op.mesh.Names(**named),
+                                                 "; it must be reduced first"));
 }
 
 // A reshaped dimension has another size than the one it is split as. What does not divide in the
-// operand already is not this op's fault.
+// operand already must have the same size here.
 absl::Status CheckDivides(const OpTypes& op, const ShardingRule::Factors& factors,
                           const FactorAxes& bound, const TensorType& result) {
   for (size_t d = 0; d < factors.size(); ++d) {
     if (factors[d] == kNoFactor) continue;
     const auto f = static_cast<size_t>(factors[d]);
     const int64_t parts = op.mesh.size(bound.axes[f]);
-    if (result.dims[d] % parts == 0 || bound.size[f] % parts != 0) continue;
+    if (bound.size[f] % parts != 0) {
+      ORRERY_RETURN_IF_ERROR(CheckAligned(op, bound.axes[f], bound.size[f], result.dims[d]));
+      continue;
+    }
+    if (result.dims[d] % parts == 0) continue;
     const std::string whose =
         bound.operand[f] < 0 ? absl::StrCat("that split='", op.mesh.Names(bound.axes[f]), "' wants")
                              : absl::StrCat("of the operand's dimension of ", bound.size[f]);
@@ -171,6 +192,17 @@ std::optional<OpKind> FindOp(absl::string_view name) {
     if (op_info_cc::kOps[i]->name == name) return static_cast<OpKind>(i);
   }
   return std::nullopt;
+}
+
+bool PassesPartial(const OpInfo& info, std::span<const AxisList* const> partial) {
+  const auto is_partial = [](const AxisList* axes) { return !axes->empty(); };
+  const auto some = std::ranges::find_if(partial, is_partial);
+  if (some == partial.end()) return true;
+  const auto alike = [&](const AxisList* axes) { return *axes == **some; };
+  if (info.linear && std::ranges::all_of(partial, alike)) return true;
+  const auto i = some - partial.begin();
+  return i < 32 && (info.linear_in >> i & 1) != 0 &&
+         std::none_of(some + 1, partial.end(), is_partial);
 }
 
 absl::Status CheckOperandCount(const OpInfo& info, int64_t count) {

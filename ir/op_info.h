@@ -146,6 +146,8 @@ struct OpInfo {
   int in_place_from = -1;
   /// The result of partial operands is the partial result: f(a + b) = f(a) + f(b).
   bool linear = false;
+  /// Bit i: where operand i alone is partial, the result is, too: f(a + b, c) = f(a, c) + f(b, c).
+  uint32_t linear_in = 0;
   /// Two runs give two results: it is not folded, and two of them are not one.
   bool random = false;
   /// Its gradient rule needs no gradient of its result: a function may end in it.
@@ -157,6 +159,13 @@ struct OpInfo {
   MemoryAccess access = MemoryAccess::kInOrder;
   /// Runs on the matrix units where the device has them for the type of its first operand.
   bool matrix_product = false;
+  /// Of an optimizer that a step may be made with: what it is called where one is chosen, "adam".
+  absl::string_view chosen_as = {};
+  /// Of an optimizer: the suffix of each kind of state that it keeps of a parameter, "m,v"; each is
+  /// fp32 and as large as the parameter.
+  absl::string_view states = {};
+  /// Of an optimizer: it is for matrices of hidden layers alone, and Adam updates all else.
+  bool of_matrices = false;
 };
 
 /// Number of op kinds; kinds are 0 … OpKindCount() - 1.
@@ -164,6 +173,10 @@ int OpKindCount();
 
 /// The kind of that name; nothing for an unknown name.
 std::optional<OpKind> FindOp(absl::string_view name);
+
+/// Whether the result is partial as operands are, which are partial over `partial` each: over no
+/// axis at all, alike in all operands of a linear op, or in one alone that the op is linear in.
+bool PassesPartial(const OpInfo& info, std::span<const AxisList* const> partial);
 
 /// An error unless the op may have `count` operands.
 absl::Status CheckOperandCount(const OpInfo& info, int64_t count);

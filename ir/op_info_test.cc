@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ir/names.h"
 #include "ir/op_kind.h"
@@ -258,6 +259,31 @@ TEST(InferErrors, OfRedistributions) {
             "to=\"hp;\" changes axes of dimension 0 beyond dp");
   EXPECT_EQ(InferError("Permute", {"f32[2@dp,4] partial(hp)"}, "{axes=\"dp.hp\", to=\"hp;\"}"),
             "to=\"hp;\" has hp twice, or it is partial");
+  EXPECT_EQ(InferError("MakePartial", {"f32[2@dp,4]"}, "{axes=\"dp\", reduction=\"sum\"}"),
+            "its operand is sharded over dp; wanted replicas along it");
+  EXPECT_EQ(InferError("MakePartial", {"f32[2@dp,4]"}, "{axes=\"hp\", reduction=\"median\"}"),
+            "reduction=\"median\" is none");
+  EXPECT_EQ(
+      InferError("Reblock", {"f32[8@dp,4]"}, "{axes=\"dp.hp\", block=2, dim=0}"),
+      "dimension 0 is split over dp and then over dp; wanted both over axes=\"dp.hp\", in any "
+      "order");
+  EXPECT_EQ(InferError("Reblock", {"f32[8@dp,4]"}, "{axes=\"dp\", block=-2, dim=0}"),
+            "block=-2; wanted a size, 0 for nested chunks or -1 for balanced ones");
+  EXPECT_EQ(InferError("AllSlice", {"f32[8@dp,4]"}, "{axes=\"hp\", block=2, dim=0}"),
+            "dimension 0 of its operand is split over dp; blocks are dealt to all ranks at once");
+}
+
+// Parts that are not alike lie at the same places only where dimensions are of one size.
+TEST(InferErrors, OfUnevenParts) {
+  const auto verify = [](absl::string_view op) {
+    const auto functions = ParseFunctions(absl::StrCat(
+        "func @f mesh(hp=4) (%w: f32[6@hp,4] parameter) { %y: ", op, " return %y: result }"));
+    return std::string(functions.status().message());
+  };
+  EXPECT_EQ(verify("f32[6@hp,4] = Add(%w, %w)"), "");
+  EXPECT_THAT(verify("f32[24@hp] = Reshape(%w) {shape=[24]}"),
+              testing::HasSubstr("dimensions of 6 and 24 are split as one into 4 parts, which do "
+                                 "not divide them"));
 }
 
 TEST(InferErrors, OfMicrobatches) {

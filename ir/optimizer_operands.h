@@ -22,6 +22,10 @@ inline size_t ParameterCount(const AttributeSet& attributes) {
   return static_cast<size_t>(attributes.Int(kParameterCount, 1));
 }
 
+/// What Muon multiplies an orthogonal matrix of these dims with, its last two: 0.2 times the root
+/// of the larger one.
+double MuonScale(const Dims& dims);
+
 /// The operands of one optimizer, good while its function stays as it is.
 class OptimizerOperands {
  public:

@@ -1,6 +1,8 @@
 #ifndef ORRERY_IR_SHARDING_ORACLE_TEST_UTIL_H_
 #define ORRERY_IR_SHARDING_ORACLE_TEST_UTIL_H_
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -86,6 +88,19 @@ inline bool Near(const Tensor& ours, const Tensor& expected) {
   }
   return ours.dtype() == expected.dtype() &&
          Distance(ours, expected) <= (expected.is_float() ? kTolerance * largest : 0);
+}
+
+/// Whether it is an op of whole matrices, and ranks have parts of its own.
+inline bool LacksMatrices(const OpInfo& info, const Types& operands) {
+  if (!info.of_matrices) return false;
+  const Sharding& sharding = operands[0].sharding;
+  const size_t rank = operands[0].dims.size();
+  return !sharding.at(rank - 1).empty() || !sharding.at(rank - 2).empty();
+}
+
+/// Expects that evaluating says so.
+inline void ExpectRefused(const absl::Status& status) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
 }
 
 }  // namespace orrery::ir::oracle

@@ -22,12 +22,25 @@ int64_t RestOf(const Mesh& mesh, int64_t rank, const AxisList& axes);
 /// Which part of a value of that type `rank` holds.
 Share ShareOf(const TensorType& type, const Mesh& mesh, int64_t rank);
 
-/// What `rank` holds of `whole`, a value of type `type`. All parts are as large as the largest:
-/// where the tensor does not divide, those at its end have zeros beyond it. Of a partial value the
-/// first rank along the axes of the sum holds all, and the others zeros.
+/// A rank, and the type of a value of which it holds a part.
+struct Holder {
+  const TensorType& type;
+  int64_t rank = 0;
+};
+
+/// Copies the elements that `from` and `to` both hold, of a value of the same dims, from `part`,
+/// what `from` holds, to their places in `held`, what `to` holds. Both tensors have the dims that
+/// LocalDims says.
+void CopyHeld(const Tensor& part, const Holder& from, const Holder& to, const Mesh& mesh,
+              Tensor& held);
+
+/// What `rank` holds of `whole`, a value of type `type`, however it is split: where the tensor does
+/// not divide, some hold less than others, or nothing. Of a partial value the first rank along the
+/// axes of a sum or product holds all, and the others zeros or ones; of averages, maxima and minima
+/// all do.
 Tensor Scatter(const Tensor& whole, const TensorType& type, const Mesh& mesh, int64_t rank);
 
-/// The whole tensor from the parts of `ranks`: what is partial is added up. `disagreement` is
+/// The whole tensor from the parts of `ranks`: what is partial is reduced. `disagreement` is
 /// raised to the largest difference between ranks that should hold the same. `type` says dtype,
 /// dims and sharding; the parts have its local dims.
 Tensor Gather(std::span<const Tensor> parts, const TensorType& type, const Mesh& mesh,
@@ -51,6 +64,15 @@ double Distance(const Tensor& a, const Tensor& b);
 
 /// All rank numbers of a mesh; the one rank 0 without a mesh.
 std::vector<int64_t> AllRanks(const Mesh& mesh);
+
+/// Of a rank that is not the first along partial axes of `reduction` what makes its part of a value
+/// no part of the result: zeros of a sum, ones of a product; else `part`.
+Tensor Neutral(const Tensor& part, Reduction reduction);
+
+/// What is partial over `axes`, as `sharding` says, from the part of each rank along them, reduced
+/// in that order; averages are sums that are divided by the number of ranks along their axes.
+Tensor Reduced(std::span<const Tensor* const> parts, const Sharding& sharding, const AxisList& axes,
+               const Mesh& mesh);
 
 /// Adds `from` to `sum`, element by element; both have one type.
 void AddTensor(const Tensor& from, Tensor& sum);

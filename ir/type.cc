@@ -19,7 +19,7 @@ struct DTypeRow {
   bool is_float;
 };
 
-constexpr std::array<DTypeRow, 16> kDTypes = {{{DType::kBool, "bool", 1, false},
+constexpr std::array<DTypeRow, 18> kDTypes = {{{DType::kBool, "bool", 1, false},
                                                {DType::kF8, "f8", 1, true},
                                                {DType::kF4, "f4", 1, true},
                                                {DType::kF16, "f16", 2, true},
@@ -34,7 +34,9 @@ constexpr std::array<DTypeRow, 16> kDTypes = {{{DType::kBool, "bool", 1, false},
                                                {DType::kU16, "u16", 2, false},
                                                {DType::kU32, "u32", 4, false},
                                                {DType::kU64, "u64", 8, false},
-                                               {DType::kF8Block, "f8b", 1, true}}};
+                                               {DType::kF8Block, "f8b", 1, true},
+                                               {DType::kNF4, "nf4", 1, true},
+                                               {DType::kI8Block, "i8b", 1, true}}};
 
 constexpr int32_t kScanned = 6;
 
@@ -49,6 +51,10 @@ constexpr Blocks BlocksOf(DType dtype) {
       return {.elements = 16, .bytes = 9};
     case DType::kF8Block:
       return {.elements = 128, .bytes = 132};
+    case DType::kNF4:  // 256 blocks of 64: 8192 bytes, 256 scales, one of those
+      return {.elements = 16384, .bytes = 8452};
+    case DType::kI8Block:
+      return {.elements = 256, .bytes = 260};
     default:
       return {.elements = 0, .bytes = 0};
   }
@@ -69,7 +75,8 @@ double BytesOf(DType dtype) {
 
 absl::string_view ToString(DType dtype) { return type_cc::Row(dtype).name; }
 bool IsFloat(DType dtype) { return type_cc::Row(dtype).is_float; }
-bool IsNarrow(DType dtype) { return IsFloat(dtype) && SizeOf(dtype) == 1; }
+bool IsQuantized(DType dtype) { return dtype == DType::kNF4 || dtype == DType::kI8Block; }
+bool IsNarrow(DType dtype) { return IsFloat(dtype) && SizeOf(dtype) == 1 && !IsQuantized(dtype); }
 
 std::optional<DType> ParseDType(absl::string_view name) {
   for (const type_cc::DTypeRow& row : type_cc::kDTypes) {

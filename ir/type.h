@@ -39,11 +39,14 @@ enum class DType : uint8_t {
   kU32,
   kU64,
   kF8Block,  // f8, and for each 128 elements in a row a scale of 4 bytes (DeepSeek-V3's)
+  kNF4,      // 4 bits; a scale of 8 bits a 64 elements, of these 4 bytes a 256 scales (QLoRA's)
+  kI8Block,  // 8 bits of a whole number, and for each 256 elements a scale of 4 bytes
 };
 
-/// Bytes an element, whole ones: 1 of kF4, of which a tensor has more than one in a byte.
+/// Bytes an element, whole ones: 1 of kF4 and kNF4, of which a tensor has more than one in a byte.
 int64_t SizeOf(DType dtype);
-/// Bytes an element in a large tensor: 9/16 of kF4, 33/32 of kF8Block, with its share of a scale.
+/// Bytes an element in a large tensor, with its share of a scale: 9/16 of kF4, 33/32 of kF8Block,
+/// 0.516 of kNF4 (Dettmers et al., QLoRA, section 3: 4 + 0.127 bits), 65/64 of kI8Block.
 double BytesOf(DType dtype);
 /// "f32".
 absl::string_view ToString(DType dtype);
@@ -53,6 +56,8 @@ std::optional<DType> ParseDType(absl::string_view name);
 bool IsFloat(DType dtype);
 /// Whether it is a copy that products read, narrower than 16 bits: kF8, kF8Block, kF4.
 bool IsNarrow(DType dtype);
+/// Whether it is a form in which weights are stored and not computed with: kNF4, kI8Block.
+bool IsQuantized(DType dtype);
 
 /// The size of each dimension, outermost first; none for a scalar.
 using Dims = absl::InlinedVector<int64_t, 4>;

@@ -50,6 +50,10 @@ TEST(DType, OfFourBitsSharesBytes) {
   EXPECT_EQ(bytes({32, 64}), Bytes(32 * 64 / 16 * 9));
   EXPECT_EQ(BytesOf(DType::kF4), 0.5625);
   EXPECT_EQ(BytesOf(DType::kBF16), 2);
+  // 4 bits, 8 for each 64 elements, 32 for each 256 of those: 4.127 (QLoRA, section 3).
+  EXPECT_DOUBLE_EQ(8 * BytesOf(DType::kNF4), 4 + 8.0 / 64 + 32.0 / (64 * 256));
+  EXPECT_EQ(SizeOf(TensorType{DType::kNF4, {64, 256}, {}}), Bytes(64 * 256 / 2 + 256 + 4));
+  EXPECT_EQ(SizeOf(TensorType{DType::kI8Block, {64, 256}, {}}), Bytes(64 * 260));
   // The largest that is within limits.
   EXPECT_EQ(bytes({int64_t{1} << 60}), Bytes((int64_t{1} << 56) * 9));
 }
@@ -65,6 +69,8 @@ TEST(DType, OfBlocksSharesScales) {
   EXPECT_EQ(bytes({64, 256}), Bytes(64 * 2 * 132));
   EXPECT_EQ(BytesOf(DType::kF8Block), 1.03125);
   EXPECT_TRUE(IsNarrow(DType::kF8Block) && IsNarrow(DType::kF8) && IsNarrow(DType::kF4));
+  EXPECT_TRUE(IsQuantized(DType::kNF4) && IsQuantized(DType::kI8Block));
+  EXPECT_FALSE(IsNarrow(DType::kNF4) || IsQuantized(DType::kF4) || IsQuantized(DType::kI8));
   EXPECT_FALSE(IsNarrow(DType::kBF16) || IsNarrow(DType::kI8) || IsNarrow(DType::kBool));
 }
 

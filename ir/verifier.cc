@@ -26,10 +26,11 @@ class Verifier {
         input_roles_(function.value_limit(), nullptr),
         seen_(function.op_limit(), 0),
         checked_types_(function.types().size(), 0),
-        computed_with_(function.value_limit(), 0) {
+        computed_with_(function.value_limit(), 0),
+        moved_(function.value_limit(), 0) {
     for (const OpId op : function.order()) {
       for (const ValueId operand : function.operands(op)) {
-        if (!IsOfShards(op)) computed_with_[operand] = 1;
+        (IsOfShards(op) ? moved_ : computed_with_)[operand] = 1;
       }
     }
   }
@@ -67,7 +68,7 @@ class Verifier {
     if (checked != 0) return absl::OkStatus();
     const TensorType& type = function_.type(value);
     ORRERY_RETURN_IF_ERROR(CheckAxes(value, type));
-    checked = IsEven(type) ? 1 : 0;  // some values may be of an uneven type, and others not
+    checked = IsPlain(type) ? 1 : 0;  // some values may be of another type, and others not
     int64_t bytes = SizeOf(type.dtype);
     for (const int64_t dim : type.dims) {
       if (dim < 1 || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > kMaxBytes) {
@@ -118,14 +119,14 @@ class Verifier {
         }
         used.push_back(axis);
       }
-      if (type.sharding.block(d) != kNestedChunks) {
+      if (type.sharding.block(d) != kNestedChunks && !OnlyMoves(value)) {
         return Broken(value, absl::StrCat("is ", ToString(type, function_.mesh()),
                                           "; wanted no blocks: the values of a function are split "
                                           "evenly, and blocks are for redistributions"));
       }
       const int64_t parts = function_.mesh().size(type.sharding.split[d]);
       if (type.dims[d] % parts == 0) continue;
-      if (MayBeUneven(value, type.sharding.split[d])) continue;
+      if (OnlyMoves(value) || !IsData(value)) continue;
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kDivisibility,
            .detail =
@@ -133,7 +134,7 @@ class Verifier {
                             " of ", type.dims[d], " does not divide into ", parts, " parts")});
     }
     for (const AxisIndex axis : type.sharding.partial.axes()) {
-      if (type.sharding.reductions[axis] == Reduction::kSum) continue;
+      if (type.sharding.reductions[axis] == Reduction::kSum || OnlyMoves(value)) continue;
       return Broken(value, absl::StrCat("is ", ToString(type, function_.mesh()),
                                         "; wanted sums: the values of a function are partial in ",
                                         "no other way, which is for redistributions"));
@@ -141,11 +142,15 @@ class Verifier {
     return CheckStrays(value, type);
   }
 
-  bool IsEven(const TensorType& type) const {
+  // Whether parts are even and without blocks, and what is partial a sum.
+  bool IsPlain(const TensorType& type) const {
     for (size_t d = 0; d < type.sharding.split.size(); ++d) {
       if (type.dims[d] % function_.mesh().size(type.sharding.split[d]) != 0) return false;
+      if (type.sharding.block(d) != kNestedChunks) return false;
     }
-    return true;
+    const auto partial = type.sharding.partial.axes();
+    return std::ranges::all_of(
+        partial, [&](AxisIndex axis) { return type.sharding.reductions[axis] == Reduction::kSum; });
   }
 
   // Whether the op moves shards of parameters and their like, or computes element by element.
@@ -156,6 +161,10 @@ class Verifier {
       case OpKind::kAllGather:
       case OpKind::kAllReduce:
       case OpKind::kAllSlice:
+      case OpKind::kAllToAll:
+      case OpKind::kMakePartial:
+      case OpKind::kPermute:
+      case OpKind::kReblock:
       case OpKind::kReceive:
       case OpKind::kReduceScatter:
       case OpKind::kSend:
@@ -165,11 +174,17 @@ class Verifier {
     }
   }
 
-  // Shards may leave the last ranks less.
-  bool MayBeUneven(ValueId value, const AxisList& split) const {
-    if (split.axes().size() != 1 || computed_with_[value] != 0) return false;
+  // Samples are dealt evenly; of what is computed, rules of ops see to it that parts fit together.
+  bool IsData(ValueId value) const {
+    return !function_.producer(value).valid() && *input_roles_[value] == InputRole::kData;
+  }
+
+  // Whether the value is only moved, so that it may lie on the ranks in any way: shards may leave
+  // the last ranks less, and so may redistributions.
+  bool OnlyMoves(ValueId value) const {
+    if (computed_with_[value] != 0) return false;
     const OpId op = function_.producer(value);
-    return op.valid() ? IsOfShards(op) : *input_roles_[value] != InputRole::kData;
+    return op.valid() ? IsOfShards(op) : moved_[value] != 0;
   }
 
   // What no text form shows: blocks where nothing is split, reductions of axes that are whole.
@@ -297,7 +312,8 @@ class Verifier {
   IdTable<ValueId, const InputRole*> input_roles_;  // null for what an op makes
   IdTable<OpId, char> seen_;
   IdTable<TypeId, char> checked_types_;
-  IdTable<ValueId, char> computed_with_;  // by ops that want even parts
+  IdTable<ValueId, char> computed_with_;  // by ops that want parts without blocks
+  IdTable<ValueId, char> moved_;          // by others
   absl::flat_hash_set<absl::string_view> names_;
   absl::InlinedVector<const TensorType*, 4> operand_types_;
   TypeList inferred_;

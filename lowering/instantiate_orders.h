@@ -16,6 +16,7 @@ namespace orrery::lowering {
 struct OrderedStages {
   const std::vector<Stage>& stages;
   const Repetitions& repetitions;  // of the microbatches that are run
+  const Geometry& geometry;        // of the stages
   const transforms::RankOrders& orders;
   std::vector<LoweredStep>* lowered = nullptr;  // as in LoweringInput
 };

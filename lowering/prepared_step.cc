@@ -4,12 +4,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_info.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/instantiate_orders.h"
 #include "lowering/placement/instantiator.h"
+#include "lowering/placement/late_update.h"
 #include "simulator/program/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "transforms/stages/dealt_orders.h"
+#include "transforms/stages/dealt_rounds.h"
+#include "transforms/stages/placed_orders.h"
 
 namespace orrery::lowering {
 namespace prepared_step_cc {
@@ -43,13 +48,80 @@ absl::Status CheckSlices(const LoweringInput& input) {
                                                  " rounds; wanted one each, in one round"));
 }
 
+// The name of a collective along the axis; empty: the function has none.
+std::string MeetsAlong(const ir::Function& function, absl::string_view axis) {
+  const std::optional<ir::AxisIndex> found = function.mesh().Find(axis);
+  if (!found.has_value() || function.mesh().size(*found) == 1) return "";
+  for (const ir::OpId op : function.order()) {
+    if (function.info(op).op_class != ir::OpClass::kCollective) continue;
+    ir::AxisList group;
+    if (!ir::ParseAxes(function.attributes(op), function.mesh(), group).ok()) continue;
+    if (group.contains(*found)) return std::string(function.info(op).name);
+  }
+  return "";
+}
+
 absl::Status CheckDevices(const LoweringInput& input) {
   int32_t largest = static_cast<int32_t>(input.step.mesh.size()) - 1;
   for (const int32_t device : input.step.devices) largest = std::max(largest, device);
+  for (const transforms::StagePlace& place : input.step.unequal.places) {
+    for (const int32_t device : place.devices) largest = std::max(largest, device);
+  }
   if (largest < input.cluster.size()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("cluster ", input.cluster.name, " has ", input.cluster.size(), " devices; ",
                    ir::ToString(input.step.mesh), " wants device ", largest, " of it"));
+}
+
+// Of microbatches that never drain: in turn, and one for each replica of each stage.
+absl::Status CheckInTurn(const transforms::DealtMicrobatches& replica_of, int64_t microbatches) {
+  for (size_t s = 0; s < replica_of.size(); ++s) {
+    const std::vector<int32_t>& row = replica_of[s];
+    const auto replicas = static_cast<size_t>(*std::ranges::max_element(row)) + 1;
+    bool in_turn = row.size() % replicas == 0;
+    for (size_t m = 0; m < row.size(); ++m) {
+      in_turn = in_turn && row[m] == static_cast<int32_t>(m % replicas);
+    }
+    if (in_turn && microbatches % static_cast<int64_t>(replicas) == 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(microbatches, " microbatches for ", replicas, " replicas of stage ", s,
+                     " that update by themselves; wanted as many for each, dealt in turn"));
+  }
+  return absl::OkStatus();
+}
+
+// Replicas that run microbatches of their own meet once a step, or a round.
+absl::Status CheckDealt(const LoweringInput& input) {
+  if (!input.step.unequal.dealt()) return absl::OkStatus();
+  ORRERY_RETURN_IF_ERROR(transforms::CheckDealtOnAndOn(input.schedule));
+  if (input.first_microbatches > 0 || (input.rounds > 1 && !input.schedule.asynchronous)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule ", input.schedule.name,
+                     " for microbatches that are dealt to replicas; wanted all of one round"));
+  }
+  for (size_t s = 0; s < input.step.stages.size(); ++s) {
+    const transforms::PipelineStage& stage = input.step.stages[s];
+    const std::vector<int32_t> awaited = AwaitedStages(stage.update, static_cast<int32_t>(s));
+    if (input.schedule.asynchronous && !awaited.empty()) {
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kUnsupported,
+           .detail = absl::StrCat(
+               "stages ", awaited.front(), " and ", s,
+               " share a parameter, of which rounds of replicas that never drain have no updates; "
+               "try a synchronous schedule, or embeddings that are not tied, tied_embeddings=0 of "
+               "built-in models")});
+    }
+    for (const auto* part : {&stage.forward, &stage.backward, &stage.weights}) {
+      const std::string met = MeetsAlong(part->function, "dp");
+      if (met.empty()) continue;
+      return InfeasibleStatus(
+          {.reason = InfeasibleReason::kUnsupported,
+           .detail = absl::StrCat("replicas of stage ", s, " meet in each microbatch (", met,
+                                  "), which replicas with microbatches of their own cannot; try "
+                                  "`shares` split, or a smaller `zero`")});
+    }
+  }
+  return absl::OkStatus();
 }
 
 // What software makes of communication, as Pricing wants to know it.
@@ -91,6 +163,7 @@ absl::Status PreparedStep::Prepare() {
   ORRERY_RETURN_IF_ERROR(prepared_step_cc::CheckSlices(input_));
   ORRERY_RETURN_IF_ERROR(input_.schedule.CheckShape(repetitions_.shape));
   ORRERY_RETURN_IF_ERROR(CheckPlacement());
+  ORRERY_RETURN_IF_ERROR(prepared_step_cc::CheckDealt(input_));
   maker_.emplace(StageMaterials{input_, geometry_, repetitions_, pricing_, program_});
   stages_ = maker_->Make();
   return absl::OkStatus();
@@ -104,14 +177,34 @@ absl::StatusOr<simulator::Program> PreparedStep::Instantiate(const StepExtent& e
   ORRERY_CHECK(Serves(extent.rounds)) << "prepared for " << input_.rounds << " rounds";
   Repetitions repetitions = RepetitionsOf(extent.rounds, extent.first_microbatches);
   ORRERY_RETURN_IF_ERROR(input_.schedule.CheckShape(repetitions.shape));
-  const auto count = [&](const auto& rows_of) { return repetitions.Count(stages_, rows_of); };
+  const auto count = [&](const auto& rows_of) {
+    int64_t rows = 0;
+    for (int32_t s = 0; s < geometry_.stages(); ++s) {
+      const Stage& stage = stages_[static_cast<size_t>(s)];
+      rows += OfARank(repetitions, s).CountOnARank(stage, rows_of) * std::ssize(stage.actors);
+    }
+    return rows;
+  };
   // A collective of several groups counts once a rank: at least what there will be.
-  const int64_t tasks =
+  int64_t tasks =
       count([](const TaskTemplate& task_template) { return task_template.task_count(); });
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    tasks += OfARank(repetitions, s)
+                 .CountOnARank(stages_[static_cast<size_t>(s)], [](const TaskTemplate& of_stage) {
+                   return of_stage.shared_task_count();
+                 });
+  }
   if (tasks > prepared_step_cc::kMaxTasks) return prepared_step_cc::TooManyTasks(tasks);
   if (input_.schedule.weighs_durations) repetitions.shape.durations = PhaseDurations();
   transforms::RankOrders made;
-  if (extent.orders == nullptr) made = input_.schedule.OrdersOf(repetitions.shape);
+  if (geometry_.dealt()) {
+    ORRERY_ASSIGN_OR_RETURN(made, OrdersOfDealt(repetitions.microbatches));
+  } else if (input_.step.unequal.placed) {
+    made = OrdersOfPlaced(repetitions.microbatches);
+  } else if (extent.orders == nullptr) {
+    made = input_.schedule.OrdersOf(repetitions.shape);
+  }
+  const bool given = extent.orders != nullptr && !geometry_.dealt();
   simulator::Program program = program_;
   program.Reserve(static_cast<int32_t>(tasks));
   program.ReserveMemoryEvents(static_cast<size_t>(
@@ -120,24 +213,67 @@ absl::StatusOr<simulator::Program> PreparedStep::Instantiate(const StepExtent& e
                             program);
   InstantiateOrders({.stages = stages_,
                      .repetitions = repetitions,
-                     .orders = extent.orders != nullptr ? *extent.orders : made,
+                     .geometry = geometry_,
+                     .orders = given ? *extent.orders : made,
                      .lowered = extent.lowered},
                     instantiator, program);
   ORRERY_DCHECK(program.task_count() <= tasks) << "of " << tasks << " that were counted";
   return program;
 }
 
+// What a rank of the stage runs of it, at most.
+Repetitions PreparedStep::OfARank(const Repetitions& all, int32_t stage) const {
+  Repetitions of_rank = all;
+  if (!geometry_.dealt() || !all.asynchronous()) return all;
+  const int32_t replicas = geometry_.RunnersOf(stage);
+  of_rank.microbatches /= replicas;
+  of_rank.update_every = transforms::UpdateEveryOfReplica(all.update_every, replicas);
+  return of_rank;
+}
+
+// Of as many as are run, which are those of a batch where the pipeline drains.
+absl::StatusOr<transforms::RankOrders> PreparedStep::OrdersOfDealt(int64_t microbatches) const {
+  const transforms::DealtMicrobatches& of_batch = input_.step.unequal.replica_of;
+  if (!input_.schedule.asynchronous) return transforms::DealtOrders(input_.schedule, of_batch);
+  ORRERY_RETURN_IF_ERROR(prepared_step_cc::CheckInTurn(of_batch, microbatches));
+  transforms::DealtMicrobatches all(of_batch.size());
+  for (size_t s = 0; s < all.size(); ++s) {
+    for (int64_t m = 0; m < microbatches; ++m) {
+      all[s].push_back(geometry_.ReplicaOf(static_cast<int32_t>(s), static_cast<int32_t>(m)));
+    }
+  }
+  return transforms::DealtOrders(input_.schedule, all);
+}
+
+// By how long the phases of each stage take.
+transforms::RankOrders PreparedStep::OrdersOfPlaced(int64_t microbatches) {
+  std::vector<transforms::PlacedStage> stages = transforms::PlacedStagesOf(input_.step);
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    const Stage& stage = stages_[static_cast<size_t>(s)];
+    transforms::PlacedStage& placed = stages[static_cast<size_t>(s)];
+    placed.forward = DurationOf(s, stage.forward).picoseconds();
+    placed.backward = DurationOf(s, stage.backward).picoseconds();
+  }
+  return transforms::PlacedOrders(stages, static_cast<int32_t>(microbatches),
+                                  input_.schedule.name == "gpipe");
+}
+
 Repetitions PreparedStep::RepetitionsOf(int32_t rounds, int64_t first_microbatches) const {
   const auto shape_of = [this](int64_t microbatches) {
     const auto ranks = geometry_.positions();
     return input_.schedule.ShapeOf(ranks, static_cast<int32_t>(microbatches),
-                                   geometry_.stages() / ranks);
+                                   input_.step.unequal.placed ? 1 : geometry_.stages() / ranks);
   };
   const int64_t all = int64_t{input_.step.microbatches} * rounds;
   Repetitions repetitions = {.microbatches = first_microbatches > 0 ? first_microbatches : all,
                              .shape = {}};
   repetitions.shape = shape_of(repetitions.microbatches);
   if (!input_.schedule.asynchronous) return repetitions;
+  if (geometry_.dealt()) {
+    repetitions.update_every = transforms::DealtUpdateEvery(
+        input_.schedule, transforms::ReplicasOf(input_.step.unequal), input_.step.microbatches);
+    return repetitions;
+  }
   const auto every = input_.schedule.microbatches_an_update;
   repetitions.update_every = every == nullptr ? 1 : every(shape_of(input_.step.microbatches));
   return repetitions;
@@ -145,6 +281,7 @@ Repetitions PreparedStep::RepetitionsOf(int32_t rounds, int64_t first_microbatch
 
 // The step has been cut for the schedule's ranks.
 absl::Status PreparedStep::CheckPlacement() const {
+  if (input_.step.unequal.placed) return absl::OkStatus();  // orders are made for its stages
   const transforms::PipelineShape& shape = repetitions_.shape;
   if (shape.stages() != geometry_.stages()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -169,9 +306,9 @@ transforms::StepDurations PreparedStep::PhaseDurations() {
   const auto add = [](Duration& sum, Duration by) { sum = SaturatedSum(sum, by); };
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
     const Stage& stage = stages_[static_cast<size_t>(s)];
-    add(forward, DurationOf(stage.forward));
-    add(input_gradient, DurationOf(stage.backward));
-    add(weight_gradient, DurationOf(stage.weights));
+    add(forward, DurationOf(s, stage.forward));
+    add(input_gradient, DurationOf(s, stage.backward));
+    add(weight_gradient, DurationOf(s, stage.weights));
   }
   const auto average = [this](Duration sum) {
     return sum.picoseconds() / 1000 / geometry_.stages();
@@ -182,7 +319,7 @@ transforms::StepDurations PreparedStep::PhaseDurations() {
 }
 
 // On the slowest device, in the slowest group.
-Duration PreparedStep::DurationOf(const PhaseTemplates& templates) {
+Duration PreparedStep::DurationOf(int32_t s, const PhaseTemplates& templates) {
   const PricedTemplate& priced = !templates.slices.empty()
                                      ? templates.slices[templates.slices.size() / 2]
                                  : templates.later.task_template.tasks.empty() ? templates.first
@@ -202,7 +339,7 @@ Duration PreparedStep::DurationOf(const PhaseTemplates& templates) {
       slowest = std::max(slowest, durations[t]);
     }
     const size_t groups =
-        task.group.empty() || maker_->folded() ? 0 : pricing_.GroupsOf(task.group).size();
+        task.group.empty() || maker_->folded() ? 0 : pricing_.GroupsOf(s, task.group).size();
     for (size_t group = 0; group < groups; ++group) {
       const TaskTime time = pricing_.TimeOf(task.movement, group);
       slowest = std::max(slowest, time.flow.valid() ? AloneTime(time.flow) : time.duration);

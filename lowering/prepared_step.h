@@ -52,8 +52,11 @@ class PreparedStep {
  private:
   absl::Status CheckPlacement() const;
   Repetitions RepetitionsOf(int32_t rounds, int64_t first_microbatches) const;
+  Repetitions OfARank(const Repetitions& all, int32_t stage) const;
+  absl::StatusOr<transforms::RankOrders> OrdersOfDealt(int64_t microbatches) const;
+  transforms::RankOrders OrdersOfPlaced(int64_t microbatches);
   transforms::StepDurations PhaseDurations();
-  Duration DurationOf(const PhaseTemplates& templates);
+  Duration DurationOf(int32_t s, const PhaseTemplates& templates);
   Duration AloneTime(simulator::FlowId flow) const;
 
   const LoweringInput input_;

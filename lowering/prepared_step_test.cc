@@ -127,9 +127,9 @@ class Dice {
 };
 
 Case DrawCase(Dice& dice) {
-  const char* const schedule =
-      dice.Of<const char*>({"1f1b", "gpipe", "interleaved", "zb-h1", "zbv", "zb-1p", "zbv-auto",
-                            "dualpipe", "chimera", "pipedream", "pipedream-2bw", "distir"});
+  const char* const schedule = dice.Of<const char*>(
+      {"1f1b", "gpipe", "interleaved", "zb-h1", "zbv", "zb-1p", "zbv-auto", "dualpipe", "chimera",
+       "pipedream", "pipedream-2bw", "pipemare", "distir"});
   ParallelPlan plan = {.dp = dice.Of<int64_t>({1, 2, 3}),
                        .hp = dice.Of<int64_t>({1, 2}),
                        .pp = dice.Of<int64_t>({1, 2, 4}),

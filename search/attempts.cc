@@ -16,7 +16,7 @@ using transforms::ContextAttention;
 using transforms::SequenceParallel;
 
 bool ShardsByCost(const ParallelPlan& plan) {
-  return !plan.by_products() && plan.hp * plan.cp * plan.ep > 1;
+  return !plan.by_products() && plan.most_hp() * plan.cp * plan.ep > 1;
 }
 
 // What travels behind attention, no price tells before all axes are sharded.
@@ -29,12 +29,13 @@ std::vector<ContextAttention> FurtherAttentions(const ParallelPlan& plan) {
 // Whether Megatron's pattern is another choice: prices know of no overlap, so that it can be the
 // better one.
 bool HasPattern(const ParallelPlan& plan) {
-  return !plan.by_pattern() && plan.hp * plan.cp * plan.ep > 1 && plan.pins.empty();
+  return !plan.by_pattern() && plan.most_hp() * plan.cp * plan.ep > 1 && plan.pins.empty();
 }
 
 // Whether a plan leaves it open what its ranks of hp do with the sequence.
 bool LeavesSequenceOpen(const ParallelPlan& plan) {
-  return !plan.by_products() && plan.hp > 1 && plan.sequence_parallel == SequenceParallel::kAuto;
+  return !plan.by_products() && plan.most_hp() > 1 &&
+         plan.sequence_parallel == SequenceParallel::kAuto;
 }
 
 // Ways that differ in what is done with the sequence, beside `way`.
@@ -77,9 +78,16 @@ class Portfolio {
 
   absl::StatusOr<Run> Best() && {
     const ParallelPlan& plan = player_.plan();
-    const Way first = {.attention = plan.context_attention, .in_flight = in_flight_};
-    ORRERY_ASSIGN_OR_RETURN(Run run, player_.Play(first, &facts_));
-    best_ = std::move(run);
+    Way first = {.attention = plan.context_attention, .in_flight = in_flight_};
+    absl::StatusOr<Run> run = player_.Play(first, &facts_);
+    // Stages of their own shardings may not join by cost where they do by the pattern.
+    if (plan.unequal() && HasPattern(plan) && AsInfeasible(run.status()).has_value()) {
+      first.by_cost = false;
+      absl::StatusOr<Run> other = player_.Play(first, &facts_);
+      if (other.ok() || !AsInfeasible(other.status()).has_value()) run = std::move(other);
+    }
+    ORRERY_RETURN_IF_ERROR(run.status());
+    best_ = *std::move(run);
     const bool hopeless =
         CannotFit(player_.setting(), plan) || IsHopeless(player_, best_->report.peak_memory);
     if (!hopeless) ORRERY_RETURN_IF_ERROR(TryOthers(plan, first));

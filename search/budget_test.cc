@@ -49,7 +49,8 @@ class Budgeted : public Budget, public testing::WithParamInterface<Method> {
                    .method = GetParam(),
                    .budget = {.candidates = candidates},
                    .neighbours = [this](size_t i) { return plans_.Neighbours(i); },
-                   .family = [this](size_t i) { return plans_.FamilyOf(i); }});
+                   .family = [this](size_t i) { return plans_.FamilyOf(i); },
+                   .features = [this](size_t i) { return plans_.FeaturesOf(i); }});
   }
 };
 
@@ -75,8 +76,8 @@ TEST_P(Budgeted, WithEnoughIsTheWholeSearch) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, Budgeted,
-                         testing::Values(Method::kExhaustive, Method::kBeam, Method::kAnnealing),
-                         [](const auto& method) { return ToString(method.param); });
+                         testing::ValuesIn(AllMethods().begin(), AllMethods().end()),
+                         [](const auto& method) { return std::string(method.param->name); });
 
 // However little time there is, the first are played, and the others are rows.
 TEST_F(Budget, OfTimeEnds) { ExpectFirstAlone(Search({.top = 1, .budget = {.seconds = 1e-9}})); }
@@ -88,7 +89,7 @@ TEST_F(Budget, OfTimeLeavesWhatIsPlayedWhenItEnds) {
     return plans_.Neighbours(i);
   };
   ExpectFirstAlone(Search(
-      {.top = 1, .method = Method::kBeam, .budget = {.seconds = 0.5}, .neighbours = neighbours}));
+      {.top = 1, .method = &kBeamMethod, .budget = {.seconds = 0.5}, .neighbours = neighbours}));
 }
 
 // Also of those that are handed out, of which none follows.
@@ -109,7 +110,7 @@ TEST_F(Budget, BeginsWithWhatIsLikelyToBeFast) {
   Bounds bounds(setting_);
   ASSERT_LT(bounds.Of(plans[0]).time, bounds.Of(plans[1]).time);
   const SearchRows rows =
-      Search(plans, {.top = 1, .method = Method::kBeam, .budget = {.candidates = 1}});
+      Search(plans, {.top = 1, .method = &kBeamMethod, .budget = {.candidates = 1}});
   ASSERT_EQ(rows.played().size(), 1u);
   EXPECT_EQ(Ranked(rows).front()->plan.dp, 8);
 }

@@ -1,11 +1,14 @@
 #include "search/details.h"
 
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "support/status.h"
 #include "transforms/schedules/orders.h"
+#include "transforms/stages/dealt_rounds.h"
 
 namespace orrery::search {
 namespace details_cc {
@@ -27,6 +30,38 @@ std::string AssumedOf(const Setting& setting, const ParallelPlan& plan) {
                     four_bits && has_eight ? "8" : "16");
   }
   return assumed;
+}
+
+// With two versions of a batch each, all stages read the same one (PipeDream-2BW, section 3.1).
+void TakeStalest(std::vector<int32_t>& staleness) {
+  std::ranges::fill(staleness, *std::ranges::max_element(staleness));
+}
+
+// Of stages whose replicas run microbatches of their own.
+std::vector<simulator::StageVersions> VersionsOfDealt(const transforms::PipelineSchedule& schedule,
+                                                      const Run& run) {
+  const transforms::UnequalStages& unequal = run.pipelined.unequal;
+  const std::vector<int64_t> replicas = transforms::ReplicasOf(unequal);
+  std::map<std::pair<int32_t, int32_t>, std::vector<transforms::ScheduleStep>> of_replica;
+  for (const lowering::LoweredStep& lowered : run.steps) {
+    const auto stage = static_cast<size_t>(lowered.step.stage);
+    const auto microbatch = static_cast<int32_t>(lowered.step.microbatch % replicas[stage]);
+    of_replica[{lowered.step.stage, microbatch}].push_back(lowered.step);
+  }
+  transforms::RankOrders orders;
+  for (auto& [replica, order] : of_replica) orders.push_back(std::move(order));
+  const int64_t every =
+      transforms::DealtUpdateEvery(schedule, replicas, run.pipelined.microbatches);
+  std::vector<int32_t> staleness = transforms::DealtStaleness(orders, replicas, every);
+  if (schedule.one_age) TakeStalest(staleness);
+  std::vector<simulator::StageVersions> versions;
+  for (int32_t s = 0; s < static_cast<int32_t>(replicas.size()); ++s) {
+    versions.push_back({.stage = s,
+                        .rank = s,
+                        .staleness = staleness[static_cast<size_t>(s)],
+                        .weight_versions = transforms::DealtWeightVersions(schedule, replicas, s)});
+  }
+  return versions;
 }
 
 }  // namespace
@@ -55,7 +90,7 @@ std::vector<simulator::StageSize> SizesOf(const transforms::PipelinedStep& step)
     std::set<ir::ValueId> seen;  // by origin
     for (const transforms::StageFunction* part : step.stages[s].parts()) {
       for (const ir::Input& input : part->function.inputs()) {
-        if (input.role != ir::InputRole::kParameter) continue;
+        if (!ir::IsWeight(input.role)) continue;
         if (!seen.insert(transforms::OriginOf(*part, input.value)).second) continue;
         size.parameters += ir::ElementCount(part->function.type(input.value).dims);
       }
@@ -69,6 +104,7 @@ std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSched
                                                  const Run& run) {
   std::vector<simulator::StageVersions> versions;
   if (!schedule.asynchronous) return versions;
+  if (run.pipelined.unequal.dealt()) return details_cc::VersionsOfDealt(schedule, run);
   transforms::RankOrders orders(static_cast<size_t>(shape.ranks));
   for (const lowering::LoweredStep& lowered : run.steps) {
     const int32_t rank = transforms::RankOf(schedule.placement, shape, lowered.step.stage);
@@ -77,10 +113,7 @@ std::vector<simulator::StageVersions> VersionsOf(const transforms::PipelineSched
   const int32_t every =
       schedule.microbatches_an_update == nullptr ? 1 : schedule.microbatches_an_update(shape);
   std::vector<int32_t> staleness = transforms::Staleness(orders, shape.stages(), every);
-  // With two versions of a batch each, all stages read the same one (PipeDream-2BW, section 3.1).
-  if (schedule.microbatches_an_update != nullptr) {
-    std::ranges::fill(staleness, *std::ranges::max_element(staleness));
-  }
+  if (schedule.one_age) details_cc::TakeStalest(staleness);
   for (int32_t s = 0; s < shape.stages(); ++s) {
     versions.push_back({.stage = s,
                         .rank = transforms::RankOf(schedule.placement, shape, s),

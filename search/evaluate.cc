@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "search/attempts.h"
 #include "search/bounds/least_memory.h"
+#include "search/details.h"
 #include "search/memory_fit.h"
 #include "search/settings/model_flops.h"
 #include "transforms/plan/plan_text.h"
@@ -21,9 +22,10 @@ double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Peak flops/s of the first `ranks` devices together, in the type in which most products are
+// Peak flops/s of the devices of a run together, in the type in which most products are
 // computed, or that of products of copies.
-double PeakRate(const Setting& setting, const ParallelPlan& plan, int64_t ranks) {
+double PeakRate(const Setting& setting, const ParallelPlan& plan, const Run& run) {
+  const int64_t ranks = std::max<int64_t>(1, run.report.rank_count);
   const ir::DType dtype = plan.copies().value_or(ProductType(setting.step));
   const int64_t size = ir::SizeOf(dtype);
   const cluster::Cluster& cluster = setting.cluster;
@@ -34,6 +36,10 @@ double PeakRate(const Setting& setting, const ParallelPlan& plan, int64_t ranks)
   };
   if (cluster.kind_count() == 1) return peak(cluster.device) * static_cast<double>(ranks);
   double sum = 0;
+  for (const transforms::StagePlace& place : run.pipelined.unequal.places) {
+    for (const int32_t device : place.devices) sum += peak(cluster.device_of(DeviceId(device)));
+  }
+  if (sum > 0) return sum;
   for (int32_t rank = 0; rank < ranks; ++rank) sum += peak(cluster.device_of(DeviceId(rank)));
   return sum;
 }
@@ -43,7 +49,7 @@ simulator::ModelFigures FiguresOf(const Setting& setting, const ParallelPlan& pl
   const simulator::Report& report = run.report;
   const double step_s = report.step_time.seconds();
   if (step_s <= 0) return {};
-  const double peak = PeakRate(setting, plan, std::max<int64_t>(1, report.rank_count));
+  const double peak = PeakRate(setting, plan, run);
   const double samples = static_cast<double>(setting.batch_size) / step_s;
   const double model_flops =
       setting.model_flops.count() - FlopsBeyondSlices(setting.step, run.slices).count();
@@ -55,6 +61,21 @@ simulator::ModelFigures FiguresOf(const Setting& setting, const ParallelPlan& pl
 }
 
 constexpr double kSecondsAnHour = 3600;
+
+// Infeasible where gradients of an asynchronous schedule come later than the setting allows.
+absl::Status CheckStaleness(const Setting& setting, const ParallelPlan& plan, const Run& run) {
+  if (!setting.most_staleness.has_value()) return absl::OkStatus();
+  ORRERY_ASSIGN_OR_RETURN(const transforms::PipelineSchedule schedule, ScheduleOf(setting, plan));
+  for (const simulator::StageVersions& of : VersionsOf(schedule, ShapeOf(schedule, plan), run)) {
+    if (of.staleness <= *setting.most_staleness) continue;
+    return InfeasibleStatus(
+        {.reason = InfeasibleReason::kSchedule,
+         .detail = absl::StrCat("with ", schedule.name, " gradients of stage ", of.stage, " are ",
+                                of.staleness, of.staleness == 1 ? " update" : " updates",
+                                " late; the limit is ", *setting.most_staleness)});
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 }  // namespace evaluate_cc
@@ -82,15 +103,20 @@ absl::StatusOr<Run> PlayWays(const Setting& setting, const ParallelPlan& plan, P
   }
   const auto start = std::chrono::steady_clock::now();
   const PlayBudget given = budget;
+  // Stages of their own are sharded by themselves, for each way and each cut.
+  constexpr Bytes kRoomForStages(int64_t{64} << 20);
+  PartStore of_stages(kRoomForStages);
+  PartStore* const parts = how.parts == nullptr && plan.unequal() ? &of_stages : how.parts;
   for (const bool skips : {true, false}) {
     budget = given;
     PlanPlayer player(setting, plan, budget);
     if (how.figures_alone) player.WantFiguresAlone();
     if (!skips) player.PlayAll();
-    player.ShareParts(how.parts);
+    player.ShareParts(parts);
     ORRERY_RETURN_IF_ERROR(player.Prepare());
     ORRERY_ASSIGN_OR_RETURN(Run best, BestRun(player));
     if (!player.Complete(best)) continue;
+    ORRERY_RETURN_IF_ERROR(CheckStaleness(setting, plan, best));
     best.figures = FiguresOf(setting, plan, best);
     best.work = player.work();
     best.figures.wall_time_s = SecondsSince(start);

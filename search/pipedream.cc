@@ -55,7 +55,9 @@ absl::StatusOr<PipeDreamStages> PlanPipeDream(const Setting& setting, int64_t mi
   const lowering::ClusterShardingPrices prices(mesh, setting.cluster, *setting.cost_model);
   ORRERY_ASSIGN_OR_RETURN(const ir::Function step,
                           transforms::Microbatch(setting.step, microbatches));
-  ORRERY_ASSIGN_OR_RETURN(transforms::LayerPrices layers, transforms::PriceLayers(step, prices));
+  ORRERY_ASSIGN_OR_RETURN(const transforms::LayerPrices units,
+                          transforms::PriceLayers(step, prices));
+  transforms::LayerPrices layers = transforms::JoinedToLayers(units);
   PipeDreamStages stages{.plan = {},
                          .names = std::move(layers.names),
                          .levels = pipedream_cc::LevelsOf(setting.cluster.topology),

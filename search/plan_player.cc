@@ -16,6 +16,7 @@
 #include "transforms/parallel.h"
 #include "transforms/plan/plan_text.h"
 #include "transforms/stages/cost_division.h"
+#include "transforms/stages/dealt_rounds.h"
 #include "transforms/step_work.h"
 #include "transforms/training/split_backward.h"
 
@@ -60,6 +61,11 @@ PlanPlayer::PlanPlayer(const Setting& setting, const ParallelPlan& plan, PlayBud
 }
 
 absl::Status PlanPlayer::Prepare() {
+  if (plan_.blocking && plan_.compression) {
+    return InfeasibleStatus({.reason = InfeasibleReason::kUnsupported,
+                             .detail = "compressed gradients are exchanged beside backward; wanted "
+                                       "no --blocking, or --compress none"});
+  }
   ORRERY_ASSIGN_OR_RETURN(schedule_, ScheduleOf(setting_, plan_));
   ORRERY_ASSIGN_OR_RETURN(mesh_, transforms::MakeMesh(plan_));
   shape_ = ShapeOf(schedule_, plan_);
@@ -78,6 +84,9 @@ absl::Status PlanPlayer::Prepare() {
         absl::StrCat(setting_.cluster.name, " has ", setting_.cluster.size(), " devices; ",
                      ToString(plan_, setting_.base), " wants ", plan_.ranks()));
   }
+  if (plan_.unequal()) {
+    ORRERY_RETURN_IF_ERROR(unequal_.emplace(setting_, plan_, schedule_).Prepare());
+  }
   if (plan_.by_products() && !weighs_stages()) return absl::OkStatus();
   prices_.emplace(mesh_, setting_.cluster, *setting_.cost_model,
                   lowering::ShardingPricesOptions{.algorithms = plan_.algorithm});
@@ -85,7 +94,9 @@ absl::Status PlanPlayer::Prepare() {
   return absl::OkStatus();
 }
 
-bool PlanPlayer::weighs_stages() const { return plan_.pp > 1 && WeighsStages(plan_); }
+bool PlanPlayer::weighs_stages() const {
+  return plan_.pp > 1 && !plan_.unequal() && WeighsStages(plan_);
+}
 
 // Schedules that part backwards need ops that do not make both gradients.
 absl::Status PlanPlayer::SplitBackward() {
@@ -188,7 +199,7 @@ absl::StatusOr<Duration> PlanPlayer::StepTimeOf(const transforms::PipelinedStep&
   const bool open = schedule_.weighs_durations && schedule_.given == nullptr;
   if (open || schedule_.asynchronous) {
     WayFacts facts;
-    ORRERY_ASSIGN_OR_RETURN(const Run run, PlayOrders(plan_, step, facts));
+    ORRERY_ASSIGN_OR_RETURN(const Run run, PlayOrders(plan_, step, 0, facts));
     return run.report.step_time;
   }
   lowering::LoweringOptions options = LoweringOf(setting_, plan_);
@@ -274,14 +285,16 @@ bool PlanPlayer::WantsCut(CutKey cut, const Way& way, WayFacts& facts) {
 absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
                                          const transforms::PlanContext& context, WayFacts* facts) {
   ORRERY_ASSIGN_OR_RETURN(std::vector<transforms::PipelinedStep> steps,
-                          transforms::ParallelTransformWays(step(), plan, context));
+                          unequal_.has_value()
+                              ? unequal_->Make(step(), plan, context)
+                              : transforms::ParallelTransformWays(step(), plan, context));
   std::vector<Run> runs;
   std::vector<PlayedCut> cuts;
   const bool all = asked_.size() == steps.size();  // none was infeasible
   for (size_t i = 0; i < steps.size(); ++i) {
     transforms::PipelinedStep& cut = steps[i];
     WayFacts of_cut;
-    absl::StatusOr<Run> run = PlayOrders(plan, cut, of_cut);
+    absl::StatusOr<Run> run = PlayOrders(plan, cut, i, of_cut);
     if (run.ok() && facts != nullptr) facts->Add(of_cut);
     if (run.ok() && all) cuts_.insert_or_assign(asked_[i], of_cut);
     if (!run.ok()) {
@@ -300,7 +313,8 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
 // Orders that are made for the stages as they are, on average, may be the worse ones where stages
 // are not alike, or gradients are reduced meanwhile.
 absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
-                                           const transforms::PipelinedStep& step, WayFacts& facts) {
+                                           const transforms::PipelinedStep& step, size_t cut,
+                                           WayFacts& facts) {
   ORRERY_RETURN_IF_ERROR(CheckTime());
   StepPlayer player({.setting = setting_,
                      .plan = plan,
@@ -309,10 +323,10 @@ absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
                      .exchanges = *exchanges_,
                      .names = !figures_alone_,
                      .brief = TellsBriefly()});
-  ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(player, step));
+  ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(player, step, cut));
   facts.Add(run.report);
-  const bool open =
-      schedule_.weighs_durations && schedule_.given == nullptr && !schedule_.asynchronous;
+  const bool open = schedule_.weighs_durations && schedule_.given == nullptr &&
+                    !schedule_.asynchronous && !step.unequal.dealt();
   if (!open || plan_player_cc::HasOrders(run, ranks_)) return run;
   ORRERY_ASSIGN_OR_RETURN(Run other, player.PlayRounds(/*rounds=*/1, &ranks_.orders));
   tasks_ += other.report.simulated_tasks;
@@ -338,23 +352,24 @@ bool PlanPlayer::Complete(Run& run) {
 // Orders that are searched for, or written down, need not go on as they begin.
 bool PlanPlayer::MaySkip(const transforms::PipelinedStep& step) const {
   return TellsBriefly() && skips_ && !setting_.plays_all && step.slices.empty() &&
-         schedule_.given == nullptr && !schedule_.weighs_durations;
+         step.unequal.places.empty() && schedule_.given == nullptr && !schedule_.weighs_durations;
 }
 
-absl::StatusOr<Run> PlanPlayer::PlayStep(StepPlayer& player,
-                                         const transforms::PipelinedStep& step) {
+absl::StatusOr<Run> PlanPlayer::PlayStep(StepPlayer& player, const transforms::PipelinedStep& step,
+                                         size_t cut) {
   if (MaySkip(step)) {
-    if (std::optional<Run> skipped = player.PlaySkipping()) {
+    if (std::optional<Run> skipped = player.PlaySkipping(sufficed_[cut])) {
       tasks_ += skipped->report.simulated_tasks;
       return *std::move(skipped);
     }
   }
-  const int32_t rounds = RoundsFor(schedule_, shape_);
+  const std::vector<int64_t> replicas = transforms::ReplicasOf(step.unequal);
+  const int32_t rounds = RoundsFor(schedule_, shape_, replicas);
   ORRERY_ASSIGN_OR_RETURN(Run run, player.PlayRounds(rounds));
   tasks_ += run.report.simulated_tasks;
   if (!schedule_.asynchronous) return run;
   simulator::Report shorter = std::move(run.report);
-  const int32_t batches = RoundsOfAPeriod(schedule_, shape_);
+  const int32_t batches = RoundsOfAPeriod(schedule_, shape_, replicas);
   ORRERY_ASSIGN_OR_RETURN(run, player.PlayRounds(rounds + batches));
   if (run.program.rank_count() < shorter.ranks.size()) {  // too many tasks to simulate each rank
     ORRERY_ASSIGN_OR_RETURN(Run folded, player.PlayFolded(rounds));

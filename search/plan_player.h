@@ -17,6 +17,7 @@
 #include "lowering/network/sharding_prices.h"
 #include "search/runs/run.h"
 #include "search/settings/setting.h"
+#include "search/unequal/unequal_steps.h"
 #include "support/parts/part_store.h"
 #include "transforms/plan/plan_context.h"
 #include "transforms/schedules/schedule.h"
@@ -138,9 +139,11 @@ class PlanPlayer {
   transforms::StageContext StagesOf(const Way& way) const;
   absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan, const transforms::PlanContext& context,
                                WayFacts* facts);
+  // `cut`: which of those of its way the step is.
   absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan, const transforms::PipelinedStep& step,
-                                 WayFacts& facts);
-  absl::StatusOr<Run> PlayStep(StepPlayer& player, const transforms::PipelinedStep& step);
+                                 size_t cut, WayFacts& facts);
+  absl::StatusOr<Run> PlayStep(StepPlayer& player, const transforms::PipelinedStep& step,
+                               size_t cut);
   bool TellsBriefly() const;
   bool MaySkip(const transforms::PipelinedStep& step) const;
   const ir::Function& step() const { return split_step_ != nullptr ? *split_step_ : setting_.step; }
@@ -162,8 +165,10 @@ class PlanPlayer {
   using PlayedKey = std::tuple<uint64_t, bool, std::optional<double>>;
   std::map<PlayedKey, WayFacts> played_;
   std::map<CutKey, WayFacts> cuts_;
-  std::vector<CutKey> asked_;  // of the last way
+  std::vector<CutKey> asked_;          // of the last way
+  std::map<size_t, size_t> sufficed_;  // by cut of a way, what StepPlayer::PlaySkipping says
   transforms::ShardingMemo shardings_;
+  std::optional<UnequalSteps> unequal_;  // of a plan that is so
   std::shared_ptr<lowering::ExchangeStore> exchanges_;
   PartStore* parts_ = nullptr;
   PlayBudget* budget_ = nullptr;

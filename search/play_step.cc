@@ -174,10 +174,13 @@ std::optional<StepPlayer::Periodic> StepPlayer::PlayWholePeriods(const Periodic&
   return std::nullopt;
 }
 
-std::optional<Run> StepPlayer::PlaySkipping() {
+std::optional<Run> StepPlayer::PlaySkipping(size_t& first) {
   const int64_t all = of_.step.microbatches;
-  for (const int64_t few : FewerMicrobatches(all, of_.plan.pp)) {
+  const std::vector<int64_t> numbers = FewerMicrobatches(all, of_.plan.pp);
+  for (size_t i = std::min(first, numbers.size()); i < numbers.size(); ++i) {
+    const int64_t few = numbers[i];
     std::optional<Periodic> found = PlayFew(few);
+    first = i;
     if (!found.has_value()) continue;
     if ((all - few) % found->period.microbatches != 0) found = PlayWholePeriods(*found);
     if (!found.has_value()) continue;

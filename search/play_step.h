@@ -1,6 +1,7 @@
 #ifndef ORRERY_SEARCH_PLAY_STEP_H_
 #define ORRERY_SEARCH_PLAY_STEP_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -41,8 +42,10 @@ class StepPlayer {
   /// The same with one rank of each stage, however few tasks there are.
   absl::StatusOr<Run> PlayFolded(int32_t rounds) const;
   /// The run of the first microbatches of one batch whose brief report is of all; none where no
-  /// steady state was found, or it is not worth it.
-  std::optional<Run> PlaySkipping();
+  /// steady state was found, or it is not worth it. Of the numbers of microbatches that may do it
+  /// tries those from the one at `first` on, and says which did: steps that are cut alike need
+  /// about as many.
+  std::optional<Run> PlaySkipping(size_t& first);
   /// Makes the report of a run of this step a whole one. What was skipped is seen once more in a
   /// run that is longer by a period: false where it is not so.
   bool Complete(Run& run);

@@ -71,7 +71,11 @@ TEST(Play, IsTheSameHoweverItIsComeBy) {
         setting.lowering.fold = false;
         const auto each = Play(setting, plan);
         EXPECT_EQ(each->report.step_time, run->report.step_time) << "each rank";
-        EXPECT_EQ(each->report.peak_memory, run->report.peak_memory) << "each rank";
+        // Folded ranks run stretches, which hold what they need most from their start to their end.
+        EXPECT_LE(each->report.peak_memory, run->report.peak_memory) << "each rank";
+        EXPECT_GE(1.02 * static_cast<double>(each->report.peak_memory.count()),
+                  static_cast<double>(run->report.peak_memory.count()))
+            << "each rank";
         folded += run->program.rank_count() < each->program.rank_count() ? 1 : 0;
       });
   RecordProperty("played", played);

@@ -25,7 +25,7 @@ namespace {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-constexpr size_t kMaxThreads = 256;
+constexpr int32_t kMaxThreads = 256;
 // Of what a search may take a part; what is not held is made again.
 constexpr Bytes kRoomForParts(int64_t{64} << 20);
 
@@ -68,16 +68,15 @@ class Search {
   Search(const SettingOf& setting_of, const SearchOptions& options, Candidates& candidates)
       : setting_of_(setting_of),
         options_(options),
-        threads_(
-            std::clamp<size_t>(static_cast<size_t>(std::max(1, options.threads)), 1, kMaxThreads)),
+        threads_(static_cast<size_t>(std::clamp(options.threads, 1, kMaxThreads))),
         candidates_(candidates),
         incumbents_(options.top, options.goal) {}
 
   // Rows of candidates that are not played are made by `make`.
   absl::StatusOr<SearchRows> Run(SearchRows::Maker make) {
     const bool walks =
-        !options_.next && (options_.budget.is_limited() || options_.method != Method::kExhaustive);
-    const bool asks_likely = walks && options_.method != Method::kExhaustive;
+        !options_.next && (options_.budget.is_limited() || !options_.method->by_bounds);
+    const bool asks_likely = walks && !options_.method->by_bounds;
     if (prunes()) candidates_.FindBounds(threads_, asks_likely);
     state_.assign(candidates_.size(), State::kOpen);
     end_ = candidates_.size();
@@ -163,15 +162,15 @@ class Search {
   void WalkThrough() {
     constexpr size_t kAtATime = 8;
     const auto likely = [&](size_t i) { return candidates_.LikelySize(options_.goal, i); };
-    const std::unique_ptr<Walk> walk = MakeWalk(
-        options_.method, {.promising = options_.method == Method::kExhaustive
-                                           ? candidates_.Promising()
-                                           : candidates_.Plainest(options_.changes, likely),
-                          .neighbours = options_.neighbours,
-                          .family = options_.family,
-                          .likely = likely,
-                          .is_open = [&](size_t i) { return IsWorthIt(i); },
-                          .seed = options_.seed});
+    const std::unique_ptr<Walk> walk = options_.method->make(
+        {.promising = options_.method->by_bounds ? candidates_.Promising()
+                                                 : candidates_.Plainest(options_.changes, likely),
+         .neighbours = options_.neighbours,
+         .family = options_.family,
+         .likely = likely,
+         .is_open = [&](size_t i) { return IsWorthIt(i); },
+         .seed = options_.seed,
+         .features = options_.features});
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (state_[i] == State::kPlayed) walk->Found(i, ScoreOf(i));
     }
@@ -193,6 +192,7 @@ class Search {
       until_ = end_time_;  // those that were first are played in any case
       for (const size_t i : batch) walk->Found(i, ScoreOf(i));
     }
+    if (options_.walked) options_.walked(*walk);
     PassOthers();
   }
 

@@ -55,7 +55,7 @@ struct SearchOptions {
   /// (Result::left). With `next` only the time counts. A time is counted from `begun`, but a
   /// quarter of it is there in any case, and so are the first plays without `next`; what is played
   /// when it ends is not reached.
-  Method method = Method::kExhaustive;
+  Method method = &kExhaustiveMethod;
   SearchBudget budget = {};
   std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
   uint32_t seed = 1;  // of a method that draws
@@ -69,6 +69,10 @@ struct SearchOptions {
   /// How far a candidate is from a plain one: of those that are likely to fit such methods begin
   /// with the plainest. Null: all are alike.
   std::function<int32_t(size_t)> changes = {};
+  /// As in WalkQuestion.
+  std::function<std::vector<double>(size_t)> features = {};
+  /// Where given, called at the end with the walk of a method that was taken.
+  std::function<void(const Walk&)> walked = {};
 };
 
 /// Evaluates all candidates. Results come in the order of the candidates, those of what

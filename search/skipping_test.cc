@@ -104,7 +104,8 @@ TEST(SkipAhead, TellsBrieflyWhatPlayingAllFinds) {
                        .exchanges = exchanges,
                        .names = false,
                        .brief = true});
-    auto few = player.PlaySkipping();
+    size_t first = 0;
+    auto few = player.PlaySkipping(first);
     if (!few.has_value()) return;
     const auto whole = player.PlayRounds(/*rounds=*/1).value();
     const auto expect_same = [&](const simulator::Report& brief) {
@@ -114,6 +115,16 @@ TEST(SkipAhead, TellsBrieflyWhatPlayingAllFinds) {
       EXPECT_EQ(brief.communication_overhead, whole.report.communication_overhead);
     };
     expect_same(few->report);
+    // A way that begins with what sufficed, or with more, says the same.
+    size_t same = first, more = first + 1;
+    const auto again = player.PlaySkipping(same), longer = player.PlaySkipping(more);
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(same, first);
+    expect_same(again->report);
+    if (longer.has_value()) {
+      EXPECT_GT(longer->report.simulated_tasks, few->report.simulated_tasks);
+      expect_same(longer->report);
+    }
     // What was not so is seen.
     auto later = *few, larger = *few;
     later.skipped->period.time += Duration(1);

@@ -13,8 +13,9 @@ std::string SpellFlags(absl::string_view text,
     if (close == text.npos) return absl::StrCat(spelled, text);
     const absl::string_view name = text.substr(open + 1, close - open - 1);
     // The second backtick of what is no flag may be the first of one.
-    const size_t taken = is_flag(name) ? close + 1 : close;
-    absl::StrAppend(&spelled, text.substr(0, open), is_flag(name) ? "--" : "`", name);
+    const bool flag = !name.empty() && is_flag(name);
+    const size_t taken = flag ? close + 1 : close;
+    absl::StrAppend(&spelled, text.substr(0, open), flag ? "--" : "`", name);
     text.remove_prefix(taken);
   }
 }

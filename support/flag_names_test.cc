@@ -23,6 +23,14 @@ TEST(SpellFlags, LeavesWhatIsNone) {
   }
 }
 
+TEST(SpellFlags, AsksForNoEmptyName) {
+  const auto is_flag = [](absl::string_view name) {
+    EXPECT_FALSE(name.empty());
+    return true;
+  };
+  EXPECT_EQ(SpellFlags("```pp`", is_flag), "``--pp");
+}
+
 // What stands between the names of two others is not taken for one.
 TEST(SpellFlags, FindsAFlagBehindWhatIsNone) {
   EXPECT_EQ(Spelled("`buffer` or `pp`"), "`buffer` or --pp");

@@ -5,6 +5,7 @@
 #include "support/word_list.h"
 #include "tools/flags.h"
 #include "tools/search_lists.h"
+#include "transforms/training/quantize_frozen.h"
 
 namespace orrery::tools {
 
@@ -41,6 +42,13 @@ void AddStepFlags(po::options_description& options, ModelFlags& flags) {
       "floating point]")(
       "freeze", po::value(&flags.roles.freeze),
       "regular expression: weights of an ONNX file whose names match are not trained")(
+      "lora", po::value(&flags.lora),
+      "train low-rank adapters alone: rank=16, or as in rank=16,alpha=32,match=REGEX (of names of "
+      "weights or products, the last key) [all products with a weight but the last]")(
+      "frozen-dtype", po::value(&flags.frozen_dtype),
+      absl::StrCat("how matrices that are not trained are stored: ", transforms::FrozenDTypeNames(),
+                   " [none: as all weights]")
+          .c_str())(
       "parameters", po::value(&flags.roles.parameters),
       "regular expression: inputs of an ONNX file whose names match are parameters [those that are "
       "read as weights and have no batch]")(

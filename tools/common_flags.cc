@@ -22,11 +22,12 @@ namespace po = boost::program_options;
 
 // Which program has a flag that people look for elsewhere.
 constexpr std::pair<absl::string_view, absl::string_view> kHome[] = {
-    {"diff", "grid_search"},    {"emit", "grid_search"},   {"explain", "simulate"},
-    {"fits-on", "grid_search"}, {"goal", "grid_search"},   {"gpus", "grid_search"},
-    {"jitter", "simulate"},     {"price", "grid_search"},  {"samples", "grid_search"},
-    {"slow", "simulate"},       {"space", "grid_search"},  {"steps", "simulate"},
-    {"timeline", "simulate"},   {"tokens", "grid_search"}, {"top", "grid_search"}};
+    {"diff", "grid_search"},    {"emit", "grid_search"},  {"explain", "simulate"},
+    {"fits-on", "grid_search"}, {"goal", "grid_search"},  {"gpus", "grid_search"},
+    {"jitter", "simulate"},     {"price", "grid_search"}, {"samples", "grid_search"},
+    {"servers", "simulate"},    {"slow", "simulate"},     {"space", "grid_search"},
+    {"steps", "simulate"},      {"sync", "simulate"},     {"timeline", "simulate"},
+    {"tokens", "grid_search"},  {"top", "grid_search"},   {"update", "simulate"}};
 
 bool Has(const po::options_description& options, absl::string_view flag) {
   return !flag.empty() && options.find_nothrow(std::string(flag), /*approx=*/false) != nullptr;

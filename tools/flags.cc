@@ -174,10 +174,14 @@ absl::Status CheckOptimizer(const ModelFlags& flags, const ir::Function& functio
 
 absl::Status MakeTrainingStep(const ModelFlags& flags, ir::Function& function) {
   ORRERY_RETURN_IF_ERROR(flags_cc::CheckOptimizer(flags, function));
-  const transforms::StepOptions options{
+  transforms::StepOptions options{
       .optimizer = flags_cc::Or(flags.optimizer, "adam"),
       .loss = {.kind = flags_cc::Or(flags.loss.kind, "auto"), .output = flags.loss.output},
+      .frozen_dtype = flags.frozen_dtype,
       .simplify = !flags.no_simplify};
+  if (!flags.lora.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(options.lora, transforms::ParseLora(flags.lora));
+  }
   return Annotate(transforms::MakeTrainingStep(function, options), flags.model);
 }
 
@@ -337,6 +341,13 @@ absl::StatusOr<po::variables_map> ReadCommandLine(int argc, char** argv, const P
 
 }  // namespace
 }  // namespace flags_cc
+
+bool GivesFlag(int argc, const char* const* argv, absl::string_view flag, size_t shortest) {
+  return std::any_of(argv + 1, argv + argc, [&](absl::string_view argument) {
+    const absl::string_view name = argument.substr(0, argument.find('='));
+    return name.size() >= shortest && absl::StartsWith(flag, name);
+  });
+}
 
 int RunProgram(int argc, char** argv, const ProgramSpec& spec,
                const std::function<absl::Status()>& body) {

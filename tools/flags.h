@@ -48,6 +48,8 @@ struct ModelFlags {
   std::vector<std::string> symbols;
   importer::RolePatterns roles;
   transforms::LossChoice loss = {.kind = "", .output = ""};
+  std::string lora;
+  std::string frozen_dtype;
   bool no_simplify = false;
 };
 
@@ -120,6 +122,11 @@ absl::Status CheckOutputs(std::span<const std::string> paths);
 /// empty name, two that are one file, one that cannot be written, or a file that a flag of `others`
 /// names, to read it: by itself, in a list, or behind a word, as in measured:FILE,only=H100.
 absl::Status CheckFiles(std::span<const FlagText> outputs, std::span<const FlagText> others);
+
+/// Whether the command line has the flag, "--program", by any beginning of at least so many
+/// letters: of programs whose other flags are then others. Boost takes a flag by any beginning that
+/// no other one has, so this does too.
+bool GivesFlag(int argc, const char* const* argv, absl::string_view flag, size_t shortest);
 
 /// Reads the command line, checks the files that it is to write, answers --help, runs `body`, and
 /// turns its status into an exit code with one line on standard error. No exception leaves it.

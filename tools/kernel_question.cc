@@ -64,16 +64,6 @@ struct Answer {
   Json figures = Json::object();                                // likewise
 };
 
-// That of the name or file, or the first of those whose names begin so: "h100".
-absl::StatusOr<cluster::Device> DeviceOf(const std::string& name) {
-  absl::StatusOr<cluster::Device> exact = cluster::FindDeviceOrFile(name);
-  if (exact.ok() || cluster::IsClusterFile(name)) return exact;
-  for (const cluster::Device& device : cluster::AllDevices()) {
-    if (absl::StartsWith(device.name, absl::StrCat(name, "-"))) return device;
-  }
-  return Annotate(exact.status(), "--device");
-}
-
 absl::StatusOr<std::vector<int64_t>> ShapeOf(const std::string& text, const Form& form) {
   cost_models::SizesWanted wanted = {.least = form.least, .most = form.most};
   if (form.most == 1) wanted.most_of_one = int64_t{1} << 50;
@@ -92,14 +82,17 @@ absl::StatusOr<cost_models::AttentionClass> ClassOf(const std::string& name) {
       absl::StrCat("--attention '", name, "': wanted one of ", absl::StrJoin(names, ", ")));
 }
 
+ir::ProductShape ProductOf(const std::vector<int64_t>& s) {
+  return {.batch = s.size() == 4 ? s[0] : 1,
+          .m = s[s.size() - 3],
+          .n = s[s.size() - 2],
+          .k = s[s.size() - 1]};
+}
+
 // Of a product, or of as many as there are experts; where each is a kernel, tiles and waves are of
 // one of them.
 Answer PriceMatmul(const Question& question) {
-  const std::vector<int64_t>& s = question.shape;
-  const ir::ProductShape all = {.batch = s.size() == 4 ? s[0] : 1,
-                                .m = s[s.size() - 3],
-                                .n = s[s.size() - 2],
-                                .k = s[s.size() - 1]};
+  const ir::ProductShape all = ProductOf(question.shape);
   const cost_models::ExpertProducts& experts = question.choice.experts;
   ir::ProductShape shape = all;
   if (experts.kernel_each) shape.batch = 1;
@@ -299,6 +292,10 @@ absl::StatusOr<Form> FormOf(const KernelFlags& flags) {
   if (!product && flags.layout != "TN") {
     return absl::InvalidArgumentError("--layout: wanted with --op matmul or grouped alone");
   }
+  if (form->op != "matmul" && flags.loops.wanted()) {
+    return absl::InvalidArgumentError(
+        "--loads, --tile, --register-tile, --pad, --vector: wanted with --op matmul alone");
+  }
   if (form->op != "grouped" && flags.kernel_each) {
     return absl::InvalidArgumentError("--kernel-each: wanted with --op grouped alone");
   }
@@ -306,9 +303,21 @@ absl::StatusOr<Form> FormOf(const KernelFlags& flags) {
 }
 
 absl::Status PrintDevice(const KernelFlags& flags) {
-  ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, DeviceOf(flags.device));
+  ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, DeviceByBeginning(flags.device));
   std::cout << cluster::PrintDevice(device);
   return absl::OkStatus();
+}
+
+// What loops written by hand load and store, for people; as JSON it goes to the figures.
+absl::StatusOr<std::string> AddLoops(const KernelFlags& flags, const Question& question,
+                                     Answer& answer) {
+  ORRERY_ASSIGN_OR_RETURN(KernelLoopAnswer loops,
+                          AnswerKernelLoops(flags.loops, {.shape = ProductOf(question.shape),
+                                                          .dtype = question.dtype,
+                                                          .layout = question.layout,
+                                                          .device = question.device}));
+  answer.figures["loops"] = std::move(loops.json);
+  return std::move(loops.text);
 }
 
 // Nothing for the model alone.
@@ -326,6 +335,15 @@ absl::StatusOr<std::optional<cost_models::MeasuredKernels>> TableOf(absl::string
 }  // namespace
 }  // namespace kernel_question_cc
 
+absl::StatusOr<cluster::Device> DeviceByBeginning(const std::string& name) {
+  absl::StatusOr<cluster::Device> exact = cluster::FindDeviceOrFile(name);
+  if (exact.ok() || cluster::IsClusterFile(name)) return exact;
+  for (const cluster::Device& device : cluster::AllDevices()) {
+    if (absl::StartsWith(device.name, absl::StrCat(name, "-"))) return device;
+  }
+  return Annotate(exact.status(), "--device");
+}
+
 absl::Status AnswerKernel(const KernelFlags& flags) {
   namespace own = kernel_question_cc;
   if (flags.print_device) return own::PrintDevice(flags);
@@ -335,7 +353,7 @@ absl::Status AnswerKernel(const KernelFlags& flags) {
     return absl::InvalidArgumentError(
         absl::StrCat("--dtype '", flags.dtype, "': wanted bf16, f16, f32, f8, f8b or f4"));
   }
-  ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, own::DeviceOf(flags.device));
+  ORRERY_ASSIGN_OR_RETURN(const cluster::Device device, DeviceByBeginning(flags.device));
   ORRERY_ASSIGN_OR_RETURN(std::vector<int64_t> shape, own::ShapeOf(flags.shape, form));
   ORRERY_ASSIGN_OR_RETURN(const cost_models::AttentionClass attention,
                           own::ClassOf(flags.attention));
@@ -363,8 +381,13 @@ absl::Status AnswerKernel(const KernelFlags& flags) {
     const std::string file = flags.cost_model.substr(std::string("kernels:").size());
     own::AddMeasured(*table, file, question, answer);
   }
+  std::string loops;
+  if (flags.loops.wanted()) {
+    ORRERY_ASSIGN_OR_RETURN(loops, own::AddLoops(flags, question, answer));
+  }
   if (!flags.json.empty()) ORRERY_RETURN_IF_ERROR(own::WriteJson(flags, question, answer));
   own::Print(flags, question, answer);
+  std::cout << loops;
   return absl::OkStatus();
 }
 

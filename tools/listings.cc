@@ -104,7 +104,7 @@ Things Presets() {
   return things;
 }
 
-// The words of "none, sgd, momentum or adam".
+// The words of "none, sgd or adam".
 std::vector<std::string> WordsIn(absl::string_view text) {
   std::vector<std::string> words;
   const std::string listed = absl::StrReplaceAll(text, {{" or ", ","}, {";", ","}, {" ", ""}});

@@ -16,6 +16,7 @@
 #include "support/file.h"
 #include "support/status.h"
 #include "support/text_table.h"
+#include "tools/one_plan.h"
 #include "tools/plan_flags.h"
 #include "transforms/plan/plan_text.h"
 
@@ -264,13 +265,9 @@ absl::Status AnswerModel(const ModelKernelFlags& flags) {
   setting.lowering.kernels.choice.experts.present = ir::CommonExperts(setting.step) > 0;
   PrintWarnings(setting.notes.warnings);
   ORRERY_RETURN_IF_ERROR(CheckFlags(flags.plan_axes, plan, setting.base));
-  const absl::StatusOr<search::Run> run = search::Play(setting, plan);
-  if (const auto infeasible = AsInfeasible(run.status()); infeasible.has_value()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("infeasible (", ToString(infeasible->reason), "): ", infeasible->detail));
-  }
-  if (!run.ok()) return run.status();
-  const std::vector<search::StepKernel> kernels = search::KernelsOfStep(setting, *run);
+  ORRERY_RETURN_IF_ERROR(ReadOrders(plan, setting));
+  ORRERY_ASSIGN_OR_RETURN(const search::Run run, PlayOne(setting, plan));
+  const std::vector<search::StepKernel> kernels = search::KernelsOfStep(setting, run);
   ORRERY_RETURN_IF_ERROR(model_kernels_cc::WriteFiles(flags, setting, kernels));
   constexpr size_t kShown = 20;
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "

@@ -1,9 +1,12 @@
 #include "tools/plan_flags.h"
 
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "support/status.h"
 #include "transforms/plan/plan_text.h"
 
@@ -150,6 +153,35 @@ absl::Status CheckFlags(const PlanFlags& flags, const transforms::ParallelPlan& 
   return absl::OkStatus();
 }
 
+namespace plan_flags_cc {
+namespace {
+
+// Of stages or groups of ops with ranks of their own, degrees that nobody gives are those that one
+// plan has.
+absl::Status FollowMeshes(search::Space& space) {
+  std::set<size_t> stages;
+  for (const transforms::ParallelPlan& given :
+       space.Values(*transforms::FindAxis("stage-meshes"))) {
+    if (given.stage_meshes.empty()) return absl::OkStatus();
+    stages.insert(given.stage_meshes.stages.size());
+  }
+  for (const transforms::ParallelPlan& given : space.Values(*transforms::FindAxis("placement"))) {
+    if (given.placement.empty()) return absl::OkStatus();
+    stages.insert(given.placement.sets.size());
+  }
+  if (stages.empty()) return absl::OkStatus();
+  for (const auto& [name, value] :
+       {std::pair("dp", std::string("1")), std::pair("hp", std::string("1")),
+        std::pair("pp", absl::StrJoin(stages, ","))}) {
+    const AxisInfo& axis = *transforms::FindAxis(name);
+    if (space.Values(axis).empty()) ORRERY_RETURN_IF_ERROR(space.List(axis, value));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace plan_flags_cc
+
 absl::StatusOr<search::Space> ReadSpace(const PlanFlags& flags,
                                         const transforms::ParallelPlan& base) {
   search::Space space(base);
@@ -161,6 +193,7 @@ absl::StatusOr<search::Space> ReadSpace(const PlanFlags& flags,
       ORRERY_RETURN_IF_ERROR(plan_flags_cc::OfFlag(*axis, space.List(*axis, value)));
     }
   }
+  ORRERY_RETURN_IF_ERROR(plan_flags_cc::FollowMeshes(space));
   return space;
 }
 

@@ -226,7 +226,7 @@ TEST(ReadSpace, SpansPlansThatSimulateTakes) {
   int64_t spaces = 0, settled = 0, checked = 0;
   for (const char* name : {"", "distir"}) {
     const ParallelPlan preset = PresetPlan(name).value();
-    for (int trial = 0; trial < CasesToWalk(400); ++trial) {
+    for (int trial = 0; trial < CasesToWalk(800); ++trial) {
       const absl::StatusOr<search::Space> space = ReadSpace(RandomLists(random), preset);
       if (!space.ok()) continue;
       const auto plans =

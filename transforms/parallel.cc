@@ -54,7 +54,8 @@ int64_t HeldBytes(const StageFunction& part) {
 
 uint64_t NumberOfStep(const PipelinedStep& step) {
   size_t number = absl::HashOf(ir::ToString(step.mesh), step.microbatches, step.ranks, step.layers,
-                               step.microbatch_size, step.devices, ToString(step.gathered));
+                               step.microbatch_size, step.devices, ToString(step.gathered),
+                               ToString(step.padded));
   for (const PipelineStage& stage : step.stages) {
     for (const StageFunction* part : stage.parts()) {
       number = absl::HashOf(number, NumberOfAll(part->function), part->origins);

@@ -32,8 +32,11 @@ absl::StatusOr<PassOptions> ParseOptions(absl::string_view text) {
     if (item.find('=') == absl::string_view::npos) {
       return absl::InvalidArgumentError(absl::StrCat("option '", item, "' has no value"));
     }
-    options[std::string(absl::StripAsciiWhitespace(parts.first))] =
-        std::string(absl::StripAsciiWhitespace(parts.second));
+    const std::string name(absl::StripAsciiWhitespace(parts.first));
+    const std::string value(absl::StripAsciiWhitespace(parts.second));
+    if (options.emplace(name, value).second) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("option '", name, "' is there twice; wanted it once"));
   }
   return options;
 }
@@ -92,8 +95,12 @@ absl::StatusOr<std::vector<PassCall>> ParsePasses(absl::string_view text) {
   return calls;
 }
 
-absl::StatusOr<bool> RunPass(const PassCall& call, ir::Function& function) {
-  absl::StatusOr<bool> changed = call.pass->run(function, call.options);
+absl::StatusOr<bool> RunPass(const PassCall& call, ir::Function& function, std::string* story) {
+  std::string unheard;
+  absl::StatusOr<bool> changed =
+      call.pass->run != nullptr
+          ? call.pass->run(function, call.options)
+          : call.pass->run_and_tell(function, call.options, story != nullptr ? *story : unheard);
   if (!changed.ok()) return Annotate(changed.status(), call.pass->name);
   return changed;
 }

@@ -2,6 +2,7 @@
 #define ORRERY_TRANSFORMS_PASS_REGISTRY_H_
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,8 +25,10 @@ struct PassCall {
 /// none for an empty text. InvalidArgument for an unknown pass or option lists those there are.
 absl::StatusOr<std::vector<PassCall>> ParsePasses(absl::string_view text);
 
-/// Runs one call; its options that are missing take their defaults. Errors name the pass.
-absl::StatusOr<bool> RunPass(const PassCall& call, ir::Function& function);
+/// Runs one call; its options that are missing take their defaults. What the pass has to tell is
+/// added to `story`, if there is one. Errors name the pass.
+absl::StatusOr<bool> RunPass(const PassCall& call, ir::Function& function,
+                             std::string* story = nullptr);
 
 }  // namespace orrery::transforms
 

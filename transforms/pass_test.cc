@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "ir/models/mlp.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
@@ -31,13 +32,21 @@ constexpr char kForward[] = R"(func @forward (
 }
 )";
 
-// A function at each station from forward to training step, and one that has all from the start.
+// A function at each station from forward to training step, also with adapters, and one that has
+// all from the start.
 std::vector<ir::Function> Samples() {
-  std::vector<ir::Function> samples = {ir::ParseFunction(kForward).value()};
-  for (const char* passes : {"attach-loss", "build-backward", "append-optimizer{optimizer=adam}"}) {
-    ir::Function next = samples.back();
-    EXPECT_TRUE(RunPass(ParsePasses(passes).value()[0], next).value());
-    samples.push_back(std::move(next));
+  std::vector<ir::Function> samples;
+  for (const absl::string_view adapters : {"", "lora{rank=1}", "lora{rank=2}"}) {
+    ir::Function next = ir::ParseFunction(kForward).value();
+    if (!adapters.empty()) {
+      EXPECT_TRUE(RunPass(ParsePasses(adapters).value()[0], next).value());
+    }
+    samples.push_back(next);
+    for (const char* passes :
+         {"attach-loss", "build-backward", "append-optimizer{optimizer=adam}"}) {
+      EXPECT_TRUE(RunPass(ParsePasses(passes).value()[0], next).value());
+      samples.push_back(next);
+    }
   }
   samples.push_back(ir::Mlp({.layers = 2, .dim = 4, .batch = 8}).value());
   return samples;
@@ -105,7 +114,7 @@ TEST(ParsePasses, SaysWhatIsWrong) {
             "there is no pass 'attach-los'; did you mean attach-loss? `list-passes` names all");
   const std::string list = Read("unroll");
   EXPECT_EQ(list.find("there is no pass 'unroll'; wanted one of dead-code, "), 0);
-  EXPECT_EQ(list.substr(list.size() - 35), ", microbatch, slice-sequence, shard");
+  EXPECT_EQ(list.substr(list.size() - 51), ", microbatch, pad-dimensions, slice-sequence, shard");
   EXPECT_EQ(Read("shard{tp=2}"), "pass 'shard' has no option 'tp'; it has {dp=1,hp=1}");
   EXPECT_EQ(Read("shard{dp=2"), "pass 'shard{dp=2' has no closing '}'");
   EXPECT_EQ(Read("shard{dp}"), "option 'dp' has no value");

@@ -20,6 +20,7 @@
 #include "transforms/plan/plan_context.h"
 #include "transforms/sharding/split_axis.h"
 #include "transforms/stages/pipeline.h"
+#include "transforms/training/pad_dimensions.h"
 
 // How a training step becomes a pipelined one: a list of stages of work, each of which says whether
 // it has something to do, what is not feasible, and does it. All say what is not feasible before
@@ -42,6 +43,7 @@ struct StepWork {
   /// microbatches divide.
   std::vector<bool> batched = {};
   std::optional<SplitAxisPrices> prices = {};  // of the mesh with ZeRO's groups
+  std::vector<PaddedDimension> padded = {};    // of `one`
   /// Where stages begin, as StageChoice::positions; none: where the plan has it.
   std::optional<std::vector<size_t>> positions = {};
   std::optional<PipelinedStep> step = {};  // once it is cut into stages

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ir/models/mlp.h"
+#include "ir/text/text.h"
 #include "support/status.h"
 #include "transforms/parallel.h"
 #include "transforms/plan/plan_test_util.h"
@@ -62,9 +63,9 @@ TEST(StepStages, SayWhatTheyDo) {
 TEST(StepStages, AreTheseInThisOrder) {
   std::vector<std::string> names;
   for (const StepStage* stage : AllStepStages()) names.emplace_back(stage->name);
-  EXPECT_THAT(names, ElementsAre("slice", "microbatch", "negatives", "shard", "fp8", "zero-groups",
-                                 "cut", "recompute", "offload-activations", "zero",
-                                 "offload-optimizer", "unfold-slices"));
+  EXPECT_THAT(names, ElementsAre("slice", "microbatch", "negatives", "pad", "shard", "fp8",
+                                 "zero-groups", "cut", "recompute", "offload-activations", "zero",
+                                 "orthogonalize", "offload-optimizer", "unfold-slices"));
 }
 
 // Else plans share nothing from there on.
@@ -112,6 +113,8 @@ TEST(StepStages, AreSeenWhereTheyApply) {
   EXPECT_THAT(Watch(step, {}).names, ElementsAre("microbatch", "cut"));
   EXPECT_THAT(Watch(step, {.pp = 2, .microbatches = 2}).names, ElementsAre("microbatch", "cut"));
   EXPECT_THAT(Watch(step, {.dp = 2}).names, ElementsAre("microbatch", "shard", "cut"));
+  EXPECT_THAT(Watch(step, {.hp = 2, .uneven = UnevenShards::kPad}).names,
+              ElementsAre("microbatch", "pad", "shard", "cut"));
   // A group is of ZeRO's stages, and all of dp is none.
   EXPECT_THAT(Watch(step, {.dp = 4, .zero_group = 2}).names,
               ElementsAre("microbatch", "shard", "cut"));
@@ -136,6 +139,29 @@ TEST(StepStages, OfSlicesAreOthers) {
   const Seen seen = Watch(step, {.pp = 2, .microbatches = 4}, context);
   EXPECT_EQ(seen.error, "");
   EXPECT_THAT(seen.names, ElementsAre("slice", "cut", "unfold-slices"));
+}
+
+// The first of three stages would wait for a sum of the last, which waits for the first.
+TEST(StepStages, UpdateAParameterOfTwoStagesByThemselves) {
+  const ir::Function step = ir::ParseFunction(R"(func @tied (
+  %x: f32[8,4] data,
+  %z: f32[8,4] data,
+  %w: f32[4,4] parameter
+) {
+  %y0: f32[8,4] = MatMul(%x, %w)
+  %y1: f32[8,4] = MatMul(%y0, %w)
+  %y2: f32[8,4] = MatMul(%y1, %w)
+  %l: f32[8,4] = Loss(%y2, %z) {batch=8}
+  return %y2: result, %l: loss
+})")
+                                .value();
+  ir::Function trained = step;
+  ASSERT_TRUE(MakeTrainingStep(trained, {.optimizer = "sgd"}).ok());
+  const PlanContext alone = {.updates_each_microbatch = true};
+  EXPECT_EQ(Watch(trained, {.pp = 2, .microbatches = 2}, alone).error, "");
+  EXPECT_EQ(Watch(trained, {.pp = 3, .microbatches = 2}).error, "");
+  EXPECT_TRUE(absl::StrContains(Watch(trained, {.pp = 3, .microbatches = 2}, alone).error,
+                                "parameter %w is of stages 0, 1, 2"));
 }
 
 // A pin alone is a reason to shard: it says whether it can be kept.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::cluster {
 namespace cluster_file_test_cc {
@@ -253,7 +254,7 @@ TEST(PrintCluster, ReadsBackAsTheSame) {
 }
 
 TEST(ClusterFile, TheExamplesRead) {
-  const std::string folder = absl::StrCat(ORRERY_SOURCE_DIR, "/examples/clusters/");
+  const std::string folder = absl::StrCat(SourceDir(), "/examples/clusters/");
   const Cluster shared = ParseCluster(folder + "two_nodes_shared_nics.textproto").value();
   EXPECT_EQ(shared.kind_count(), 2);
   EXPECT_EQ(shared.device_of(DeviceId(4)).fp16, FlopRate(800e12));

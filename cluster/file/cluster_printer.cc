@@ -38,6 +38,10 @@ void Fill(const Device& device, file::DeviceKind& message) {
   if (device.communication_slowdown != 0) {
     message.set_communication_slowdown(device.communication_slowdown);
   }
+  if (!device.cores.like.empty()) {
+    message.mutable_cores()->set_like(device.cores.like);
+    if (device.cores.count > 0) message.mutable_cores()->set_count(device.cores.count);
+  }
   if (device.rates.measured) FillRates(device.rates, *message.mutable_rates());
 }
 

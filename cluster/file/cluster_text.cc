@@ -91,6 +91,29 @@ absl::Status ReadPeaks(const file::DeviceKind& kind, const FilePosition& positio
   return absl::OkStatus();
 }
 
+// How many there are, `rates` may say, too: of a file that leaves `cores` out.
+absl::Status ReadCores(const file::DeviceKind& kind, const FilePosition& position,
+                       DeviceCores& cores) {
+  if (!kind.has_cores()) {
+    if (kind.rates().has_cores()) cores.count = kind.rates().cores();
+    return absl::OkStatus();
+  }
+  const file::Cores& message = kind.cores();
+  const FilePosition at = position.At("cores");
+  if (message.has_like()) {
+    Device like;
+    ORRERY_RETURN_IF_ERROR(Assign(FindDevice(message.like()), at.At("like"), like));
+    cores = like.cores;
+  }
+  constexpr int kMost = 1'000'000;
+  if (message.has_count() && (message.count() < 1 || message.count() > kMost)) {
+    return at.At("count").Error(absl::StrCat("got ", message.count(), "; wanted 1 to ", kMost));
+  }
+  cores.count = message.count();
+  if (!cores.like.empty()) return absl::OkStatus();
+  return at.Error("does not say whose cores they are; wanted such as cores { like: 'a100-80gb' }");
+}
+
 absl::StatusOr<Device> ReadKind(const file::DeviceKind& kind, const FilePosition& position) {
   Device device;
   if (kind.has_like())
@@ -124,6 +147,7 @@ absl::StatusOr<Device> ReadKind(const file::DeviceKind& kind, const FilePosition
     ORRERY_ASSIGN_OR_RETURN(device.rates,
                             ReadRates(kind.rates(), position.At("rates"), device.rates));
   }
+  ORRERY_RETURN_IF_ERROR(ReadCores(kind, position, device.cores));
   if (const absl::Status status = CheckDevice(device); !status.ok()) return position.Error(status);
   return device;
 }

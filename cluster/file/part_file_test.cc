@@ -48,6 +48,7 @@ TEST(DeviceFile, ReadsWhatIsPrinted) {
   odd.name = "odd \"one\"";
   odd.fp64 = FlopRate(37e12);
   odd.communication_slowdown = 0.3;
+  odd.cores = {.like = "h200", .count = 60};
   odd.rates.source = "a\nline";
   odd.rates.half.efficiency = 1.0 / 3;
   odd.rates.start = Duration(1);
@@ -56,6 +57,7 @@ TEST(DeviceFile, ReadsWhatIsPrinted) {
   EXPECT_EQ(Read(PrintDevice(odd))->rates.half.efficiency, odd.rates.half.efficiency);
   EXPECT_EQ(Read(PrintDevice(odd))->rates.start, odd.rates.start);
   EXPECT_EQ(Read(PrintDevice(odd))->communication_slowdown, 0.3);
+  EXPECT_EQ(Read(PrintDevice(odd))->cores, odd.cores);
 }
 
 TEST(DeviceFile, TakesOverWhatItDoesNotSay) {

@@ -15,6 +15,7 @@
 #include "cluster/cluster.h"
 #include "cost_models/collectives/choice.h"
 #include "cost_models/kernels/measured_test_util.h"
+#include "support/paths_test_util.h"
 
 // Collectives of two devices and of all of a node, by the presets' profiles, beside nccl-tests.
 
@@ -68,7 +69,7 @@ double MeanOfMedians(const std::string& file, size_t machines) {
         std::abs(Predicted(row) / row.microseconds - 1));
   }
   EXPECT_EQ(errors.size(), machines);
-  const std::string page = *ReadFile(ORRERY_SOURCE_DIR "/docs/collectives.md");
+  const std::string page = *ReadFile(SourceDir() + "/docs/collectives.md");
   std::vector<double> all;
   for (const auto& [machine, kinds] : errors) {
     std::string line = absl::StrFormat("| `%s` | %d |", machine.first, machine.second);

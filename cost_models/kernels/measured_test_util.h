@@ -12,7 +12,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
-#include "support/median.h"
+#include "support/numbers/median.h"
+#include "support/paths_test_util.h"
 
 // Tables of measured kernels, and what docs/kernels.md says of them.
 
@@ -22,7 +23,7 @@ namespace orrery::cost_models {
 inline std::vector<std::vector<std::string>> Lines(absl::string_view file,
                                                    absl::string_view folder = "tests/data") {
   std::vector<std::vector<std::string>> lines;
-  const std::string text = *ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/", folder, "/", file));
+  const std::string text = *ReadFile(absl::StrCat(SourceDir(), "/", folder, "/", file));
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     if (line[0] != '#') lines.push_back(absl::StrSplit(line, ','));
   }
@@ -30,7 +31,7 @@ inline std::vector<std::vector<std::string>> Lines(absl::string_view file,
   return lines;
 }
 
-inline std::string KernelsPage() { return *ReadFile(ORRERY_SOURCE_DIR "/docs/kernels.md"); }
+inline std::string KernelsPage() { return *ReadFile(SourceDir() + "/docs/kernels.md"); }
 
 /// Absolute errors by device: the median of each is at most that of `most`, and the page has a line
 /// "| device | rows | median |" of it.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/layout.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/tensor_parts.h"
@@ -126,6 +127,11 @@ class Lockstep {
     }
   }
 
+  // Of a value of `type` what a rank holds, which may be less than others do.
+  Dims HeldDims(const TensorType& type, size_t position) const {
+    return LocalDims(type.sharding, type.dims, mesh(), ranks_[position]);
+  }
+
   absl::Status MakeConstant(OpId op, size_t position) {
     const ValueId result = function_.result(op);
     if (At(position, result).size() > 0) return absl::OkStatus();  // it was supplied
@@ -139,12 +145,13 @@ class Lockstep {
     return absl::OkStatus();
   }
 
-  absl::Status TakeOwnPart(OpId op, size_t position, const Tensor& whole) {
-    AxisList axes;
-    ORRERY_RETURN_IF_ERROR(ParseAxes(function_.attributes(op), mesh(), axes));
-    const auto dim = static_cast<size_t>(function_.attributes(op).Int("dim", 0));
-    At(position, function_.result(op)) =
-        SlicePart(whole, dim, PartOf(mesh(), ranks_[position], axes), mesh().size(axes));
+  absl::Status TakeOwnPart(OpId op, size_t position, const Tensor& part) {
+    const TensorType& before = function_.type(function_.operands(op)[0]);
+    const TensorType& after = function_.type(function_.result(op));
+    Tensor own(part.dtype(), HeldDims(after, position));
+    CopyHeld(part, {.type = before, .rank = ranks_[position]},
+             {.type = after, .rank = ranks_[position]}, mesh(), own);
+    At(position, function_.result(op)) = std::move(own);
     return absl::OkStatus();
   }
 
@@ -163,7 +170,9 @@ class Lockstep {
     for (const ValueId operand : function_.operands(op)) share(operand);
     for (int32_t i = 0; i < function_.result_count(op); ++i) {
       const ValueId result = function_.result(op, i);
-      types.push_back(LocalType(function_.type(result), mesh()));
+      types.push_back({.dtype = function_.type(result).dtype,
+                       .dims = HeldDims(function_.type(result), position),
+                       .sharding = {}});
       results.emplace_back(types.back().dtype, types.back().dims);
       share(result);
     }
@@ -219,7 +228,7 @@ class Lockstep {
                                        .ranks = ranks,
                                        .parts = parts,
                                        .position = PartOf(mesh(), ranks_[position], axes)});
-      ORRERY_CHECK(result.dims() == LocalType(function_.type(to), mesh()).dims) << Where(op);
+      ORRERY_CHECK(result.dims() == HeldDims(function_.type(to), position)) << Where(op);
       if (options_.round || !result.is_float()) result.RoundToDType();
       At(position, to) = std::move(result);
     }

@@ -349,7 +349,8 @@ TEST(Families, HaveKeysWithDefaultsInRange) {
       EXPECT_TRUE(key.real || fallback == std::floor(fallback));
     }
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"mlp", "gpt", "hybrid", "bert", "resnet", "lstm"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"mlp", "gpt", "hybrid", "bert", "resnet", "inception",
+                                             "lstm"}));
 }
 
 }  // namespace

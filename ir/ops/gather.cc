@@ -172,6 +172,7 @@ extern const OpInfo kGatherGradOp = {
     .evaluate = gather_cc::EvaluateGatherGrad,
     .gradient = gather_cc::GatherGradGradient,
     .no_gradient = 0b1,
+    .linear_in = 0b10,
 };
 
 }  // namespace orrery::ir

@@ -173,8 +173,8 @@ TEST(ProductCosts, OfNorms) {
 
 TEST(ProductCosts, OfMatricesThatAreTransformed) {
   ExpectFlops({
-      {"Det", "f32[2,3,3]", 2 * (2 * 27) / 3},  // 2/3 n³ of elimination
-      {"DetGrad", "f32[2,3,3]; f32[2]", 4 * 2 * (2 * 27) / 3},
+      {"Det", "f32[2,3,3]", 2 * (2 * 27.0) / 3},  // 2/3 n³ of elimination
+      {"DetGrad", "f32[2,3,3]; f32[2]", 4 * 2 * (2 * 27.0) / 3},
       // 5 n log2 n for each of two lines.
       {"Dft {axis=1}", "f32[2,8,1]", 2 * 5 * 8 * 3},
       {"Dft {axis=1, onesided=1}", "f32[2,8,2]", 2 * 5 * 8 * 3},
@@ -199,6 +199,14 @@ TEST(ProductCosts, OfExpertsAndOptimizers) {
       {"Sgd {parameters=2}", two + "; " + two + "; " + two, 2 * 7},
       {"Momentum {parameters=2}", two + "; " + two + "; " + two, 4 * 7},
       {"Adam {parameters=2}", two + "; " + two + "; " + two + "; " + two, 12 * 7},
+      {"Adagrad {parameters=2}", two + "; " + two + "; " + two, 7 * 7},
+      {"Lion {parameters=2}", two + "; " + two + "; " + two, 11 * 7},
+      // Five steps of 4 m² n + 2 m³ (Jordan 2024), of two matrices of 3 by 4 each way.
+      {"NewtonSchulz", "f32[2,3,4]", 2 * 5 * (4 * 9 * 4 + 2 * 27)},
+      {"NewtonSchulz", "f32[2,4,3]", 2 * 5 * (4 * 9 * 4 + 2 * 27)},
+      {"NewtonSchulz {steps=2}", "f32[3,4]", 2 * (4 * 9 * 4 + 2 * 27)},
+      {"MuonMomentum", "f32[3,4]; f32[3,4]", 4 * 12},
+      {"Muon {parameters=1}", "f32[3,4]; f32[3,4]; f32[3,4]", 6 * 12 + 5 * (4 * 9 * 4 + 2 * 27)},
   });
 }
 

@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/layout.h"
 #include "ir/op_info.h"
+#include "ir/ops/exchange.h"
 #include "ir/tensor_parts.h"
 #include "support/status.h"
 
@@ -28,17 +30,13 @@ absl::Status ParseAxes(const AttributeSet& attributes, const Mesh& mesh, AxisLis
   return absl::InvalidArgumentError("the attribute axes is missing; wanted the axes to work along");
 }
 
-namespace redistribution_cc {
-namespace {
-
-absl::Status InferSame(const OpTypes& op, TypeList& results) {
+absl::Status InferSameAsOperand(const OpTypes& op, TypeList& results) {
   const TensorType& x = *op.operands[0];
   results.push_back({.dtype = x.dtype, .dims = x.dims, .sharding = x.sharding});
   return absl::OkStatus();
 }
 
-// The dimension that the attribute `name` says.
-absl::StatusOr<size_t> DimOf(const OpTypes& op, absl::string_view name) {
+absl::StatusOr<size_t> DimOfOp(const OpTypes& op, absl::string_view name) {
   const int64_t dim = op.attributes.Int(name, -1);
   if (dim >= 0 && dim < static_cast<int64_t>(op.operands[0]->dims.size())) {
     return static_cast<size_t>(dim);
@@ -47,11 +45,33 @@ absl::StatusOr<size_t> DimOf(const OpTypes& op, absl::string_view name) {
       absl::StrCat(name, "=", dim, " is no dimension of its operand"));
 }
 
-absl::StatusOr<AxisList> AxesOf(const OpTypes& op) {
+absl::StatusOr<AxisList> AxesOfOp(const OpTypes& op) {
   AxisList axes;
   ORRERY_RETURN_IF_ERROR(ParseAxes(op.attributes, op.mesh, axes));
   return axes;
 }
+
+Tensor PlaceOf(const GroupExchange& exchange) {
+  return Tensor(exchange.parts[0]->dtype(),
+                LocalDims(exchange.result.sharding, exchange.result.dims, exchange.mesh,
+                          exchange.ranks[static_cast<size_t>(exchange.position)]));
+}
+
+Tensor FetchHeld(const GroupExchange& exchange) {
+  const auto rank = [&](size_t i) { return exchange.ranks[i]; };
+  const int64_t own = rank(static_cast<size_t>(exchange.position));
+  const AxisList& partial = exchange.operand.sharding.partial;
+  Tensor held = PlaceOf(exchange);
+  for (size_t i = 0; i < exchange.parts.size(); ++i) {
+    if (PartOf(exchange.mesh, rank(i), partial) != PartOf(exchange.mesh, own, partial)) continue;
+    CopyHeld(*exchange.parts[i], {.type = exchange.operand, .rank = rank(i)},
+             {.type = exchange.result, .rank = own}, exchange.mesh, held);
+  }
+  return held;
+}
+
+namespace redistribution_cc {
+namespace {
 
 absl::Status TakePartial(const OpTypes& op, const AxisList& axes, Sharding& sharding) {
   for (const AxisIndex axis : axes.axes()) {
@@ -60,6 +80,7 @@ absl::Status TakePartial(const OpTypes& op, const AxisList& axes, Sharding& shar
           absl::StrCat("its operand is not partial over ", op.mesh.axes()[axis].name));
     }
     sharding.partial = sharding.partial.Without(axis);
+    sharding.reductions[axis] = Reduction::kSum;
   }
   return absl::OkStatus();
 }
@@ -74,14 +95,26 @@ absl::Status TakeSplit(const OpTypes& op, const AxisList& axes, size_t dim, Tens
   }
   AxisList rest;
   for (const AxisIndex axis : split.first(split.size() - taken.size())) rest.push_back(axis);
+  if (!rest.empty() && type.sharding.block(dim) != kNestedChunks) {
+    return absl::InvalidArgumentError(absl::StrCat("dimension ", dim,
+                                                   " of its operand is in blocks, which all of ",
+                                                   op.mesh.Names(before), " leave together"));
+  }
   type.sharding.Set(dim, type.dims.size(), rest);
   return absl::OkStatus();
 }
 
-// Puts `axes` at the inner end of what splits dimension `dim`. With `uneven`, one axis may leave
-// its last ranks less than the others, or nothing.
+// Puts `axes` at the inner end of what splits dimension `dim`. With `uneven`, the last ranks along
+// an axis may have less than the others, or nothing; with `block`, of a dimension that nothing
+// splits, they have blocks of that size in turn.
 absl::Status AddSplit(const OpTypes& op, const AxisList& axes, size_t dim, TensorType& type) {
   AxisList split = type.sharding.at(dim);
+  const int64_t block = op.attributes.Int("block", kNestedChunks);
+  if (!split.empty() && (block != kNestedChunks || type.sharding.block(dim) != kNestedChunks)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dimension ", dim, " of its operand is split over ", op.mesh.Names(split),
+                     "; blocks are dealt to all ranks at once"));
+  }
   for (const AxisIndex axis : axes.axes()) {
     if (type.sharding.Uses(axis)) {
       return absl::InvalidArgumentError(
@@ -89,43 +122,43 @@ absl::Status AddSplit(const OpTypes& op, const AxisList& axes, size_t dim, Tenso
     }
     split.push_back(axis);
   }
-  const bool uneven = op.attributes.Int("uneven", 0) != 0 && split.axes().size() == 1;
+  const bool uneven = op.attributes.Int("uneven", 0) != 0 || block != kNestedChunks;
   if (type.dims[dim] % op.mesh.size(split) != 0 && !uneven) {
     return absl::InvalidArgumentError(absl::StrCat(
         "dimension ", dim, " (", type.dims[dim], ") does not divide over ", op.mesh.Names(split)));
   }
-  type.sharding.Set(dim, type.dims.size(), split);
+  type.sharding.Set(dim, type.dims.size(), split, block);
   return absl::OkStatus();
 }
 
 absl::Status ShardAllReduce(const OpTypes& op, TypeList& results) {
-  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOfOp(op));
   return TakePartial(op, axes, results[0].sharding);
 }
 
 absl::Status ShardAllGather(const OpTypes& op, TypeList& results) {
-  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
-  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOf(op, "dim"));
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOfOp(op));
+  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOfOp(op, "dim"));
   return TakeSplit(op, axes, dim, results[0]);
 }
 
 absl::Status ShardAllSlice(const OpTypes& op, TypeList& results) {
-  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
-  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOf(op, "dim"));
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOfOp(op));
+  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOfOp(op, "dim"));
   return AddSplit(op, axes, dim, results[0]);
 }
 
 absl::Status ShardReduceScatter(const OpTypes& op, TypeList& results) {
-  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
-  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOf(op, "dim"));
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOfOp(op));
+  ORRERY_ASSIGN_OR_RETURN(const size_t dim, DimOfOp(op, "dim"));
   ORRERY_RETURN_IF_ERROR(TakePartial(op, axes, results[0].sharding));
   return AddSplit(op, axes, dim, results[0]);
 }
 
 absl::Status ShardAllToAll(const OpTypes& op, TypeList& results) {
-  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOf(op));
-  ORRERY_ASSIGN_OR_RETURN(const size_t from, DimOf(op, "from"));
-  ORRERY_ASSIGN_OR_RETURN(const size_t to, DimOf(op, "to"));
+  ORRERY_ASSIGN_OR_RETURN(const AxisList axes, AxesOfOp(op));
+  ORRERY_ASSIGN_OR_RETURN(const size_t from, DimOfOp(op, "from"));
+  ORRERY_ASSIGN_OR_RETURN(const size_t to, DimOfOp(op, "to"));
   if (from == to) {
     return absl::InvalidArgumentError(
         absl::StrCat("from=", from, " and to=", to, " are one dimension; wanted two"));
@@ -156,7 +189,7 @@ bool StaysWithin(const Mesh& mesh, const AxisList& before, const AxisList& after
 
 // Of a permutation: `to` has the axes that split each dimension after it, "dp.hp;;pp".
 absl::Status ShardPermute(const OpTypes& op, TypeList& results) {
-  ORRERY_ASSIGN_OR_RETURN(const AxisList group, AxesOf(op));
+  ORRERY_ASSIGN_OR_RETURN(const AxisList group, AxesOfOp(op));
   TensorType& type = results[0];
   const std::string text = op.attributes.String("to", "");
   const std::vector<std::string> lists = absl::StrSplit(text, ';');
@@ -188,69 +221,26 @@ absl::Status ShardPermute(const OpTypes& op, TypeList& results) {
       return absl::InvalidArgumentError(absl::StrCat("to=\"", text, "\" changes axes of dimension ",
                                                      d, " beyond ", op.mesh.Names(group)));
     }
-    type.sharding.Set(d, type.dims.size(), axes);
+    type.sharding.Set(d, type.dims.size(), axes, before.block(d));
   }
   return absl::OkStatus();
 }
 
-int64_t Count(const GroupExchange& exchange) { return static_cast<int64_t>(exchange.parts.size()); }
-
-size_t Dim(const GroupExchange& exchange, absl::string_view name) {
-  return static_cast<size_t>(exchange.attributes.Int(name, 0));
+Tensor ExchangeAllReduce(const GroupExchange& exchange) {
+  AxisList axes;
+  const absl::Status status = ParseAxes(exchange.attributes, exchange.mesh, axes);
+  return status.ok() ? Reduced(exchange.parts, exchange.operand.sharding, axes, exchange.mesh)
+                     : Tensor();
 }
 
-Tensor Sum(const GroupExchange& exchange) {
-  Tensor sum = *exchange.parts[0];
-  for (const Tensor* const part : exchange.parts.subspan(1)) AddTensor(*part, sum);
-  return sum;
-}
-
-// Pieces of all parts one after another along `dim`: `piece` makes them. What uneven parts have
-// beyond the end is dropped.
-template <typename Piece>
-Tensor Join(const GroupExchange& exchange, size_t dim, Piece piece) {
-  Tensor joined;
-  for (int64_t i = 0; i < Count(exchange); ++i) {
-    const Tensor next = piece(*exchange.parts[static_cast<size_t>(i)]);
-    if (i == 0) joined = Tensor(next.dtype(), LocalType(exchange.result, exchange.mesh).dims);
-    PastePart(next, dim, i, joined);
-  }
-  return joined;
-}
-
-Tensor ExchangeAllGather(const GroupExchange& exchange) {
-  return Join(exchange, Dim(exchange, "dim"), [](const Tensor& part) { return part; });
-}
-
+// Of what is reduced the rank's own part.
 Tensor ExchangeReduceScatter(const GroupExchange& exchange) {
-  return SlicePart(Sum(exchange), Dim(exchange, "dim"), exchange.position, Count(exchange));
-}
-
-Tensor ExchangeAllToAll(const GroupExchange& exchange) {
-  return Join(exchange, Dim(exchange, "from"), [&](const Tensor& part) {
-    return SlicePart(part, Dim(exchange, "to"), exchange.position, Count(exchange));
-  });
-}
-
-// Whoever has what this rank is to have: the rank itself, if it has it already. Of partial values
-// that is the same summand.
-Tensor ExchangePermute(const GroupExchange& exchange) {
-  const auto rank = [&](size_t i) { return exchange.ranks[i]; };
-  const AxisList& partial = exchange.operand.sharding.partial;
-  const int64_t summand =
-      PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.position)), partial);
-  const auto has = [&](size_t i) {
-    if (PartOf(exchange.mesh, rank(i), partial) != summand) return false;
-    for (size_t d = 0; d < exchange.operand.dims.size(); ++d) {
-      const int64_t wanted = PartOf(exchange.mesh, rank(static_cast<size_t>(exchange.position)),
-                                    exchange.result.sharding.at(d));
-      if (PartOf(exchange.mesh, rank(i), exchange.operand.sharding.at(d)) != wanted) return false;
-    }
-    return true;
-  };
-  size_t source = static_cast<size_t>(exchange.position);
-  for (size_t i = 0; i < exchange.parts.size() && !has(source); ++i) source = i;
-  return *exchange.parts[source];
+  const Tensor reduced = ExchangeAllReduce(exchange);
+  const int64_t rank = exchange.ranks[static_cast<size_t>(exchange.position)];
+  Tensor held = PlaceOf(exchange);
+  CopyHeld(reduced, {.type = exchange.operand, .rank = rank},
+           {.type = exchange.result, .rank = rank}, exchange.mesh, held);
+  return held;
 }
 
 }  // namespace
@@ -261,9 +251,9 @@ extern const OpInfo kAllReduceOp = {
     .summary = "the sum over the ranks along `axes`, on each of them",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = redistribution_cc::InferSame,
+    .infer = InferSameAsOperand,
     .infer_sharding = redistribution_cc::ShardAllReduce,
-    .exchange = redistribution_cc::Sum,
+    .exchange = redistribution_cc::ExchangeAllReduce,
     .in_place_from = 0,
 };
 
@@ -272,9 +262,9 @@ extern const OpInfo kAllGatherOp = {
     .summary = "dimension `dim`, whose innermost split is over `axes`, put together over them",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = redistribution_cc::InferSame,
+    .infer = InferSameAsOperand,
     .infer_sharding = redistribution_cc::ShardAllGather,
-    .exchange = redistribution_cc::ExchangeAllGather,
+    .exchange = FetchHeld,
 };
 
 extern const OpInfo kReduceScatterOp = {
@@ -282,7 +272,7 @@ extern const OpInfo kReduceScatterOp = {
     .summary = "the sum over the ranks along `axes`, split over them along dimension `dim`",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = redistribution_cc::InferSame,
+    .infer = InferSameAsOperand,
     .infer_sharding = redistribution_cc::ShardReduceScatter,
     .exchange = redistribution_cc::ExchangeReduceScatter,
 };
@@ -292,9 +282,9 @@ extern const OpInfo kAllToAllOp = {
     .summary = "`axes`, the innermost split of dimension `from`, split dimension `to` in its place",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = redistribution_cc::InferSame,
+    .infer = InferSameAsOperand,
     .infer_sharding = redistribution_cc::ShardAllToAll,
-    .exchange = redistribution_cc::ExchangeAllToAll,
+    .exchange = FetchHeld,
 };
 
 extern const OpInfo kPermuteOp = {
@@ -303,9 +293,9 @@ extern const OpInfo kPermuteOp = {
         "whole parts trade places along `axes`: `to` has the axes of each dimension after it",
     .op_class = OpClass::kCollective,
     .operands = 1,
-    .infer = redistribution_cc::InferSame,
+    .infer = InferSameAsOperand,
     .infer_sharding = redistribution_cc::ShardPermute,
-    .exchange = redistribution_cc::ExchangePermute,
+    .exchange = FetchHeld,
 };
 
 // Each rank has the whole already, so nothing moves.
@@ -314,7 +304,7 @@ extern const OpInfo kAllSliceOp = {
     .summary = "of dimension `dim` the part that falls to each rank along `axes`",
     .op_class = OpClass::kView,
     .operands = 1,
-    .infer = redistribution_cc::InferSame,
+    .infer = InferSameAsOperand,
     .infer_sharding = redistribution_cc::ShardAllSlice,
     .in_place_from = 0,
     .linear = true,

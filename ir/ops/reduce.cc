@@ -143,12 +143,16 @@ absl::Status EvaluateMin(Evaluation& e) {
 }
 
 // Where the operand is split along what is reduced, the local mean is over a part of the elements
-// only, and is to be added to those of the other ranks.
+// only, and is to be added to those of the other ranks: of as many elements as all have together,
+// as some may have less.
 absl::Status EvaluateMean(Evaluation& e) {
   ORRERY_RETURN_IF_ERROR(EvaluateSum(e));
   Tensor& y = e.results[0];
   if (y.size() == 0) return absl::OkStatus();
-  const int64_t count = e.operand(0).size() / y.size() * e.partial_over;
+  int64_t count = 1, means = 1;
+  for (size_t d = 0; d < e.operand(0).dims().size(); ++d) count *= e.OperandWhole(0, d);
+  for (size_t d = 0; d < y.dims().size(); ++d) means *= e.ResultWhole(0, d);
+  count /= means;
   for (double& sum : y.floats()) sum /= static_cast<double>(count);
   for (int64_t& sum : y.ints()) sum = count == 0 ? 0 : sum / count;
   return absl::OkStatus();

@@ -12,6 +12,7 @@
 #include "ir/layout.h"
 #include "ir/sharding_text.h"
 #include "ir/text/text.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::ir {
 namespace layout_text_test_cc {
@@ -97,7 +98,7 @@ TEST(RefineMesh, DoesNotMoveAnything) {
 }
 
 TEST(Tensorcraft, ReadsWhatItPrinted) {
-  std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/tensorcraft_layouts.json"));
+  std::ifstream file(absl::StrCat(SourceDir(), "/tests/data/tensorcraft_layouts.json"));
   const nlohmann::json cases = nlohmann::json::parse(file)["cases"];
   for (const nlohmann::json& golden : cases) {
     const auto text = golden["dist"].get<std::string>();

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "ir/names.h"
 
 namespace orrery::ir {
 namespace lexer_cc {
@@ -23,6 +24,22 @@ bool AllDigits(absl::string_view text) {
 
 }  // namespace
 }  // namespace lexer_cc
+
+std::string Show(const Token& token) {
+  switch (token.kind) {
+    case TokenKind::kEnd:
+      return "the end of the text";
+    case TokenKind::kBad:
+      return token.text;
+    case TokenKind::kValue:
+    case TokenKind::kNumbered:
+      return absl::StrCat("'%", token.text, "'");
+    case TokenKind::kString:
+      return Quote(token.text);
+    default:
+      return absl::StrCat("'", token.text, "'");
+  }
+}
 
 char Lexer::Take() {
   const char c = text_[at_++];
@@ -107,7 +124,7 @@ Token Lexer::Next() {
   }
   Take();
   token.text = std::string(1, c);
-  const bool mark = absl::string_view("(){}[],:=@+").find(c) != absl::string_view::npos;
+  const bool mark = absl::string_view("(){}[],:=@+*").find(c) != absl::string_view::npos;
   token.kind = mark ? TokenKind::kMark : TokenKind::kBad;
   if (!mark) token.text = absl::StrCat("the character '", token.text, "'");
   return token;

@@ -16,7 +16,7 @@ enum class TokenKind : uint8_t {
   kValue,     // %name, %"any text", %7; text is the name
   kNumbered,  // %7: a value without a name; text is the digits
   kString,    // "text", unescaped
-  kMark,      // one character of ( ) { } [ ] , : = @ +
+  kMark,      // one character of ( ) { } [ ] , : = @ + *
   kBad,       // anything else; text says what is wrong with it
 };
 
@@ -27,6 +27,9 @@ struct Token {
   int line = 1;
   int column = 1;
 };
+
+/// What errors call it: "')'", "the end of the text".
+std::string Show(const Token& token);
 
 /// Splits the text form of the IR into tokens; skips white space and `//` comments.
 class Lexer {

@@ -6,10 +6,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/dead_code.h"
 #include "ir/names.h"
 #include "ir/op_info.h"
-#include "ir/role_names.h"
+#include "ir/roles.h"
 #include "ir/sharding_text.h"
+#include "ir/text/dead_ops.h"
 #include "ir/text/layout_text.h"
 #include "ir/text/lexer.h"
 #include "ir/text/text.h"
@@ -21,32 +23,17 @@ namespace orrery::ir {
 namespace parser_cc {
 namespace {
 
-std::string Show(const Token& token) {
-  switch (token.kind) {
-    case TokenKind::kEnd:
-      return "the end of the text";
-    case TokenKind::kBad:
-      return token.text;
-    case TokenKind::kValue:
-    case TokenKind::kNumbered:
-      return absl::StrCat("'%", token.text, "'");
-    case TokenKind::kString:
-      return Quote(token.text);
-    default:
-      return absl::StrCat("'", token.text, "'");
-  }
-}
-
 // Recursive descent over the grammar in text.h; one method a rule. Each leaves the token after its
 // rule in token_.
 class Parser {
  public:
   explicit Parser(absl::string_view text) : lexer_(text), token_(lexer_.Next()) {}
 
-  absl::StatusOr<std::vector<Function>> Functions() {
+  absl::StatusOr<std::vector<Function>> Functions(bool drops_dead_ops = false) {
     std::vector<Function> functions;
     while (token_.kind != TokenKind::kEnd) {
       ORRERY_RETURN_IF_ERROR(OneFunction());
+      if (drops_dead_ops) RemoveDeadOps(*function_);
       ORRERY_RETURN_IF_ERROR(Verify(*function_));
       functions.push_back(std::move(*function_));
     }
@@ -383,6 +370,12 @@ class Parser {
   absl::flat_hash_map<std::string, ValueId> values_;
 };
 
+absl::StatusOr<Function> TheOne(std::vector<Function> functions) {
+  if (functions.size() == 1) return std::move(functions[0]);
+  return absl::InvalidArgumentError(
+      absl::StrCat("found ", functions.size(), " functions; wanted one"));
+}
+
 }  // namespace
 }  // namespace parser_cc
 
@@ -392,9 +385,13 @@ absl::StatusOr<std::vector<Function>> ParseFunctions(absl::string_view text) {
 
 absl::StatusOr<Function> ParseFunction(absl::string_view text) {
   ORRERY_ASSIGN_OR_RETURN(std::vector<Function> functions, ParseFunctions(text));
-  if (functions.size() == 1) return std::move(functions[0]);
-  return absl::InvalidArgumentError(
-      absl::StrCat("found ", functions.size(), " functions; wanted one"));
+  return parser_cc::TheOne(std::move(functions));
+}
+
+absl::StatusOr<Function> ParseFunctionDroppingDeadOps(absl::string_view text) {
+  ORRERY_ASSIGN_OR_RETURN(std::vector<Function> functions,
+                          parser_cc::Parser(text).Functions(/*drops_dead_ops=*/true));
+  return parser_cc::TheOne(std::move(functions));
 }
 
 }  // namespace orrery::ir

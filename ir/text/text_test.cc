@@ -77,7 +77,7 @@ TEST(Parser, SaysWhatItWantsInAHead) {
       {"func @f (%x f32[2] data", "1:13: found 'f32'; wanted ':'"},
       {"func @f (x: f32[2] data", "1:10: found 'x'; wanted a value, such as %x"},
       {"func @f (%x: f32[2] date",
-       "1:21: found 'date'; wanted data, parameter, buffer, state, saved or accumulator"},
+       "1:21: found 'date'; wanted data, parameter, frozen, buffer, state, saved or accumulator"},
       {"func @f (%x: f32[2] data %y", "1:26: found '%y'; wanted ',' or ')'"},
       {"func @f (%x: f32[2] data, %x: f32[2] data)",
        "1:27: found '%x'; wanted a name that is not taken yet"},

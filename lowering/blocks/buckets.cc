@@ -33,13 +33,16 @@ struct Bucket {
   bool late = false;
 };
 
+// So many parameters: whose gradients, how they are merged, in which update, and what is told of
+// it.
 class BucketForming {
  public:
   BucketForming(const TaskTemplate& backward, Bytes bucket_size, TaskTemplate& update,
-                simulator::Program& program)
+                simulator::Program& program, std::vector<cost_models::GradientSize>* sizes)
       : bucket_size_(bucket_size),
         update_(update),
         program_(program),
+        sizes_(sizes),
         ready_(update.tasks.size(), kNever),
         depth_(update.tasks.size(), kKernel),
         bucket_of_(update.tasks.size(), 0),
@@ -160,6 +163,7 @@ class BucketForming {
     for (size_t t = 0; t < update_.tasks.size(); ++t) {
       if (depth_[t] == kKernel) Append(update_.tasks[t], {t});
     }
+    if (sizes_ != nullptr) SumSizes();
     update_.tasks = std::move(tasks_);
     update_.dependencies = std::move(dependencies_);
     // Memory is told in the order of the tasks.
@@ -168,6 +172,14 @@ class BucketForming {
         update_.memory.begin(), update_.memory.end(),
         [](const TemplateMemory& a, const TemplateMemory& b) { return a.task < b.task; });
     update_.RenumberMakers(new_index_);
+  }
+
+  void SumSizes() {
+    std::vector<cost_models::GradientSize> sums(tasks_.size());
+    for (size_t t = 0; t < sizes_->size(); ++t) {
+      sums[static_cast<size_t>(new_index_[t])] += (*sizes_)[t];
+    }
+    *sizes_ = std::move(sums);
   }
 
   int32_t NewIndex(int32_t task) const { return new_index_[static_cast<size_t>(task)]; }
@@ -210,6 +222,7 @@ class BucketForming {
   const Bytes bucket_size_;
   TaskTemplate& update_;
   simulator::Program& program_;
+  std::vector<cost_models::GradientSize>* const sizes_;  // by task; or null
   std::vector<int32_t> input_ready_;  // by input: the task of backward that makes it
   std::vector<int32_t> ready_;        // by task
   std::vector<int32_t> depth_;        // by task
@@ -224,8 +237,8 @@ class BucketForming {
 }  // namespace buckets_cc
 
 void FormBuckets(const TaskTemplate& backward, Bytes bucket_size, TaskTemplate& update,
-                 simulator::Program& program) {
-  buckets_cc::BucketForming(backward, bucket_size, update, program).Run();
+                 simulator::Program& program, std::vector<cost_models::GradientSize>* sizes) {
+  buckets_cc::BucketForming(backward, bucket_size, update, program, sizes).Run();
 }
 
 }  // namespace orrery::lowering

@@ -1,6 +1,9 @@
 #ifndef ORRERY_LOWERING_BLOCKS_BUCKETS_H_
 #define ORRERY_LOWERING_BLOCKS_BUCKETS_H_
 
+#include <vector>
+
+#include "cost_models/gradient_compression.h"
 #include "lowering/blocks/task_template.h"
 #include "simulator/program/program.h"
 #include "support/units.h"
@@ -27,8 +30,10 @@ namespace orrery::lowering {
 /// `update` must tell every dependency (TemplateContext::every_dependency); those that the order of
 /// a stream implies are gone afterwards. What merged tasks are called goes to the labels of
 /// `program`.
+/// `sizes`: of each task of `update`, afterwards the sum of those that a bucket has; or none.
 void FormBuckets(const TaskTemplate& backward, Bytes bucket_size, TaskTemplate& update,
-                 simulator::Program& program);
+                 simulator::Program& program,
+                 std::vector<cost_models::GradientSize>* sizes = nullptr);
 
 }  // namespace orrery::lowering
 

@@ -3,8 +3,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/function.h"
+#include "lowering/blocks/batched_kernels.h"
 #include "lowering/blocks/block_buffers.h"
 #include "lowering/blocks/kernel_costs.h"
+#include "lowering/blocks/pointwise_groups.h"
 #include "lowering/blocks/task_template.h"
 #include "support/id_table.h"
 
@@ -12,7 +14,8 @@ namespace orrery::lowering {
 
 /// The kernels that a compiler makes of the element-wise ops of one phase (PointwiseGroups), as
 /// shares of the ops: together they take one launch and the traffic of the kernel, and values that
-/// it keeps to itself take no memory. Empty unless the context says so and the cost model has such
+/// it keeps to itself take no memory; kernels that share a launch have a part of its start each.
+/// Empty unless the context says so and the cost model has such
 /// kernels.
 class FusedKernels {
  public:
@@ -25,13 +28,30 @@ class FusedKernels {
     return found == shares_.end() ? nullptr : &found->second;
   }
 
+  /// The number of the kernel of several ops that it is in; PointwiseGroups::kAlone: none.
+  int32_t GroupOf(ir::OpId op) const {
+    return groups_.group.empty() ? PointwiseGroups::kAlone : groups_.group[op];
+  }
+  /// The number of the launch that its kernel shares with others; -1: none.
+  int32_t LaunchOf(ir::OpId op) const {
+    const auto found = launches_.find(op);
+    return found == launches_.end() ? -1 : found->second;
+  }
+  /// Whether a value is never written to memory.
+  bool IsInside(ir::ValueId value) const {
+    return !groups_.inside.empty() && groups_.inside[value] != 0;
+  }
+
   /// Which of the buffers hold nothing that is ever in memory; no table: none.
   IdTable<ir::ValueId, char> WithoutRoom(const TemplateBuffers& buffers) const;
 
  private:
+  void ShareLaunch(const SharedLaunch& launch, Duration start, KernelCosts& alone, int32_t number);
+
   const ir::Function& function_;
   absl::flat_hash_map<ir::OpId, KernelCosts::Cost> shares_;
-  IdTable<ir::ValueId, char> inside_;  // of values; no rows: none is
+  PointwiseGroups groups_;  // no rows: none is fused
+  absl::flat_hash_map<ir::OpId, int32_t> launches_;
 };
 
 }  // namespace orrery::lowering

@@ -9,8 +9,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
-#include "ir/ops/fusing.h"
-#include "transforms/memory/offload.h"
 
 namespace orrery::lowering {
 namespace pointwise_groups_cc {
@@ -20,40 +18,36 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
-// Inductor's max_fusion_size.
-constexpr size_t kMostMembers = 64;
-// Ops between the members of a group that are looked through for a way back into it. What stands
-// further apart is not fused.
-constexpr size_t kMostLookedThrough = 512;
+using Space = PointwiseSpace;
 
-// What an op goes over: rows of so many elements each, which a reduction puts together.
-struct Space {
-  int64_t elements = 0;
-  int64_t row = 1;  // 1: there is no reduction
-};
-
-// A position in another value: no work, and no memory.
-bool IsView(const ir::Function& function, OpId op) {
-  return function.info(op).strided_view && function.kind(op) != OpKind::kExtendRows &&
-         transforms::HostWorkOf(function, op) == transforms::HostWork::kNone;
+// A dropout, or a sum of what one has left.
+bool IsOfDropoutSum(const ir::Function& function, OpId op) {
+  if (function.kind(op) != OpKind::kAdd) return function.kind(op) == OpKind::kDropout;
+  return std::ranges::any_of(function.operands(op), [&](ValueId operand) {
+    const OpId maker = function.producer(operand);
+    return maker.valid() && function.kind(maker) == OpKind::kDropout;
+  });
 }
 
 class GroupFinder {
  public:
-  GroupFinder(const ir::Function& function, const LocalTypes& local, FusedOps fused)
-      : function_(function), local_(local), fused_(fused) {
+  GroupFinder(const ir::Function& function, const LocalTypes& local, FusedOps fused,
+              const KernelRoom& room)
+      : function_(function), local_(local), fused_(fused), room_(room) {
     groups_.group.resize(function.op_limit(), PointwiseGroups::kAlone);
     groups_.inside.resize(function.value_limit(), 0);
     position_.resize(function.op_limit(), 0);
     root_.resize(function.value_limit());
     readers_.resize(function.value_limit());
     leaves_.resize(function.value_limit(), 0);
+    latest_.resize(function.op_limit(), 0);
   }
 
   PointwiseGroups Run() {
     FindReaders();
     for (const OpId op : function_.order()) {
-      const std::optional<Space> space = SpaceOf(op);
+      const std::optional<Space> space = FusableSpaceOf(function_, local_, op, fused_);
+      latest_[op] = LatestBefore(op);
       if (space.has_value()) Place(op, *space);
     }
     KeepLarge();
@@ -67,7 +61,7 @@ class GroupFinder {
     int32_t position = 0;
     for (const OpId op : function_.order()) {
       position_[op] = position++;
-      if (IsView(function_, op)) {
+      if (IsPosition(function_, op)) {
         for (int32_t i = 0; i < function_.result_count(op); ++i) {
           root_[function_.result(op, i)] = root_[function_.operands(op)[0]];
         }
@@ -79,44 +73,6 @@ class GroupFinder {
       }
     }
     for (const ir::Output& output : function_.outputs()) leaves_[root_[output.value]] = 1;
-  }
-
-  int64_t ElementsOf(ValueId value) const { return ir::ElementCount(local_.Of(value).dims); }
-
-  // Nothing for an op that is a kernel of its own.
-  std::optional<Space> SpaceOf(OpId op) const {
-    const auto operands = function_.operands(op);
-    if (operands.empty() || function_.result_count(op) == 0) return std::nullopt;
-    if (fused_ == FusedOps::kDropoutSums && !IsOfDropoutSum(op)) return std::nullopt;
-    const ir::DType dtype = local_.Of(function_.result(op)).dtype;
-    const bool is_copy = function_.kind(op) == OpKind::kCast && ir::IsNarrow(dtype);
-    if (is_copy && fused_ == FusedOps::kAllButCopies) return std::nullopt;
-    const int64_t elements = ElementsOf(function_.result(op));
-    const ir::Fusing fusing = ir::FusingOf(function_.kind(op));
-    if (fusing == ir::Fusing::kNever) return std::nullopt;
-    if (fusing == ir::Fusing::kElements) return Space{.elements = elements};
-    const int64_t read = ElementsOf(operands[0]);
-    if (elements <= 1 || !IsOverLast(op)) return std::nullopt;
-    return Space{.elements = read, .row = read / elements};
-  }
-
-  // A dropout, or a sum of what one has left.
-  bool IsOfDropoutSum(OpId op) const {
-    if (function_.kind(op) != OpKind::kAdd) return function_.kind(op) == OpKind::kDropout;
-    return std::ranges::any_of(function_.operands(op), [&](ValueId operand) {
-      const OpId maker = function_.producer(operand);
-      return maker.valid() && function_.kind(maker) == OpKind::kDropout;
-    });
-  }
-
-  bool IsOverLast(OpId op) const {
-    const auto rank = static_cast<int64_t>(local_.Of(function_.operands(op)[0]).dims.size());
-    std::vector<int64_t> axes = function_.attributes(op).Ints("axes");
-    std::sort(axes.begin(), axes.end());
-    for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i] != rank - static_cast<int64_t>(axes.size() - i)) return false;
-    }
-    return !axes.empty();
   }
 
   // Whether the op alone reads what the group makes, and nobody later will.
@@ -139,13 +95,12 @@ class GroupFinder {
     const auto fits = [](const Space& few, const Space& all) {  // rows that have been put together
       return few.row == 1 && all.row > 1 && few.elements == all.elements / all.row;
     };
-    const bool rows_agree = own.row == there.row || own.row == 1 || there.row == 1;
-    if (own.elements == there.elements && rows_agree) {
+    if (IsOneSpace(own, there)) {
       return Space{.elements = own.elements, .row = std::max(own.row, there.row)};
     }
     if (fits(own, there)) return there;
     if (fits(there, own)) return own;
-    if (own.row > 1 || !rows_agree) return std::nullopt;
+    if (own.row > 1) return std::nullopt;
     if (!IsOnlyReader(op, groups_.members[static_cast<size_t>(group)])) return std::nullopt;
     return Space{.elements = std::max(own.elements, there.elements), .row = there.row};
   }
@@ -162,9 +117,9 @@ class GroupFinder {
     absl::flat_hash_set<OpId> seen;
     const auto look = [&](ValueId value) {
       const OpId maker = function_.producer(value);
-      if (maker.valid() && position_[maker] > first && seen.insert(maker).second) {
-        pending.push_back(maker);
-      }
+      const OpId kernel = function_.producer(root_[value]);
+      if (!kernel.valid() || (position_[maker] <= first && LatestOf(kernel) < first)) return;
+      if (seen.insert(maker).second) pending.push_back(maker);
     };
     for (const OpId op : ops) {
       for (const ValueId operand : function_.operands(op)) {
@@ -175,11 +130,11 @@ class GroupFinder {
     while (!pending.empty()) {
       const OpId op = pending.back();
       pending.pop_back();
-      if (is_in(op) || seen.size() > kMostLookedThrough) return true;
+      if (is_in(op) || seen.size() > PointwiseGroups::kMostLookedThrough) return true;
       // A kernel starts once all is there that any of its ops reads.
       if (const int32_t group = groups_.group[op]; group != PointwiseGroups::kAlone) {
         for (const OpId member : groups_.members[static_cast<size_t>(group)]) {
-          if (position_[member] > first && seen.insert(member).second) pending.push_back(member);
+          if (seen.insert(member).second) pending.push_back(member);
         }
       }
       for (const ValueId operand : function_.operands(op)) {
@@ -189,6 +144,46 @@ class GroupFinder {
       }
     }
     return false;
+  }
+
+  // The last position of what the kernel of an op waits for, and of itself: where it is before
+  // another kernel begins, it does not wait for that one.
+  int32_t LatestOf(OpId op) const {
+    const int32_t group = groups_.group[op];
+    return group == PointwiseGroups::kAlone ? latest_[op] : latest_of_[static_cast<size_t>(group)];
+  }
+
+  // Of an op whose operands have been placed.
+  int32_t LatestBefore(OpId op) const {
+    int32_t latest = position_[op];
+    for (const ValueId operand : function_.operands(op)) {
+      const OpId maker = function_.producer(root_[operand]);
+      if (maker.valid()) latest = std::max(latest, LatestOf(maker));
+    }
+    return latest;
+  }
+
+  // What waits for these ops, which have got later, and stands before `position`, gets later, too.
+  void Delay(const std::vector<OpId>& ops, int32_t latest, int32_t position) {
+    std::vector<OpId> pending = ops;
+    while (!pending.empty()) {
+      const OpId op = pending.back();
+      pending.pop_back();
+      for (int32_t i = 0; i < function_.result_count(op); ++i) {
+        for (const OpId reader : readers_[function_.result(op, i)]) {
+          if (position_[reader] >= position || LatestOf(reader) >= latest) continue;
+          const int32_t group = groups_.group[reader];
+          if (group == PointwiseGroups::kAlone) {
+            latest_[reader] = latest;
+            pending.push_back(reader);
+          } else {
+            latest_of_[static_cast<size_t>(group)] = latest;
+            const std::vector<OpId>& members = groups_.members[static_cast<size_t>(group)];
+            pending.insert(pending.end(), members.begin(), members.end());
+          }
+        }
+      }
+    }
   }
 
   // The groups that make operands of the op, the one that makes the most first.
@@ -207,6 +202,23 @@ class GroupFinder {
     return groups;
   }
 
+  // Whether a core has room for the op beside those groups.
+  bool HasRoom(OpId op, const std::set<int32_t>& some) const {
+    if (!room_.bounded()) return true;
+    std::vector<OpId> members = {op};
+    for (const int32_t group : some) {
+      const std::vector<OpId>& others = groups_.members[static_cast<size_t>(group)];
+      members.insert(members.end(), others.begin(), others.end());
+    }
+    InOrder(members);
+    return KernelNeedsOf(members, function_, local_).Fits(room_);
+  }
+
+  void InOrder(std::vector<OpId>& members) const {
+    std::sort(members.begin(), members.end(),
+              [this](OpId a, OpId b) { return position_[a] < position_[b]; });
+  }
+
   // The op joins one group, and with it as many others as go with that one.
   void Place(OpId op, Space space) {
     std::set<int32_t> joined;
@@ -214,7 +226,8 @@ class GroupFinder {
     for (const int32_t group : GroupsBefore(op)) {
       const std::vector<OpId>& members = groups_.members[static_cast<size_t>(group)];
       const std::optional<Space> together = Together(op, space, group);
-      if (!together.has_value() || size + members.size() > kMostMembers) continue;
+      const bool is_small = size + members.size() <= PointwiseGroups::kMostMembers;
+      if (!together.has_value() || !is_small) continue;
       std::set<int32_t> wanted = joined;
       wanted.insert(group);
       std::vector<OpId> ops = {op};
@@ -224,7 +237,7 @@ class GroupFinder {
           ops.insert(ops.end(), others.begin(), others.end());
         }
       }
-      if (LeadsBack(ops, wanted, op)) continue;
+      if (LeadsBack(ops, wanted, op) || !HasRoom(op, wanted)) continue;
       joined = std::move(wanted);
       space = *together;
       size += members.size();
@@ -238,6 +251,11 @@ class GroupFinder {
     if (joined.empty()) {
       groups_.members.emplace_back();
       spaces_.emplace_back();
+      latest_of_.emplace_back();
+    }
+    int32_t latest = LatestBefore(op);
+    for (const int32_t group : joined) {
+      latest = std::max(latest, latest_of_[static_cast<size_t>(group)]);
     }
     std::vector<OpId> members = {op};
     for (const int32_t group : joined) {
@@ -245,11 +263,12 @@ class GroupFinder {
       members.insert(members.end(), others.begin(), others.end());
       others.clear();
     }
-    std::sort(members.begin(), members.end(),
-              [this](OpId a, OpId b) { return position_[a] < position_[b]; });
+    InOrder(members);
     for (const OpId member : members) groups_.group[member] = into;
     groups_.members[static_cast<size_t>(into)] = std::move(members);
     spaces_[static_cast<size_t>(into)] = space;
+    latest_of_[static_cast<size_t>(into)] = latest;
+    Delay(groups_.members[static_cast<size_t>(into)], latest, position_[op]);
   }
 
   // Groups of two or more, numbered anew.
@@ -287,30 +306,35 @@ class GroupFinder {
   const ir::Function& function_;
   const LocalTypes& local_;
   const FusedOps fused_;
+  const KernelRoom room_;
   PointwiseGroups groups_;
   std::vector<Space> spaces_;                    // of groups
+  std::vector<int32_t> latest_of_;               // likewise
+  IdTable<OpId, int32_t> latest_;                // of ops that are in none
   IdTable<OpId, int32_t> position_;              // in the order
   IdTable<ValueId, ValueId> root_;               // what a value is a view of
   IdTable<ValueId, std::vector<OpId>> readers_;  // of it and of its views
   IdTable<ValueId, char> leaves_;                // for another function
 };
 
-// What a value is a view of.
-ValueId RootOf(const ir::Function& function, ValueId value) {
-  OpId maker = function.producer(value);
-  while (maker.valid() && IsView(function, maker)) {
-    value = function.operands(maker)[0];
-    maker = function.producer(value);
-  }
-  return value;
-}
-
 }  // namespace
 }  // namespace pointwise_groups_cc
 
+std::optional<PointwiseSpace> FusableSpaceOf(const ir::Function& function, const LocalTypes& local,
+                                             ir::OpId op, FusedOps fused) {
+  if (function.operands(op).empty() || function.result_count(op) == 0) return std::nullopt;
+  if (fused == FusedOps::kDropoutSums && !pointwise_groups_cc::IsOfDropoutSum(function, op)) {
+    return std::nullopt;
+  }
+  const ir::DType dtype = local.Of(function.result(op)).dtype;
+  const bool is_copy = function.kind(op) == ir::OpKind::kCast && ir::IsNarrow(dtype);
+  if (is_copy && fused == FusedOps::kAllButCopies) return std::nullopt;
+  return PointwiseSpaceOf(function, local, op);
+}
+
 PointwiseGroups FindPointwiseGroups(const ir::Function& function, const LocalTypes& local,
-                                    FusedOps fused) {
-  return pointwise_groups_cc::GroupFinder(function, local, fused).Run();
+                                    FusedOps fused, const KernelRoom& room) {
+  return pointwise_groups_cc::GroupFinder(function, local, fused, room).Run();
 }
 
 std::vector<Bytes> TrafficOf(const std::vector<ir::OpId>& members, const ir::Function& function,
@@ -321,7 +345,7 @@ std::vector<Bytes> TrafficOf(const std::vector<ir::OpId>& members, const ir::Fun
   for (const ir::OpId member : members) {
     int64_t bytes = 0;
     for (const ir::ValueId operand : function.operands(member)) {
-      const ir::ValueId root = pointwise_groups_cc::RootOf(function, operand);
+      const ir::ValueId root = RootOf(function, operand);
       const ir::OpId maker = function.producer(root);
       if (maker.valid() && groups.group[maker] == groups.group[member]) continue;
       if (!seen.insert(operand).second) continue;

@@ -56,12 +56,13 @@ struct Kinds {
 };
 
 // The functions are those of one microbatch; the whole share of the batch is there.
-Bytes OfAllMicrobatches(const transforms::PipelinedStep& step, const ir::Function& function,
+Bytes OfAllMicrobatches(const ResidentsOf& of, const ir::Function& function,
                         const ir::Input& input) {
+  const transforms::PipelinedStep& step = of.step;
   ir::TensorType type = function.type(input.value);
-  const bool batched = !type.dims.empty() && type.dims[0] == step.microbatch_size;
+  const bool batched = !type.dims.empty() && type.dims[0] == of.microbatch_size;
   if (step.slices.empty()) {
-    return ir::SizeOf(ir::LocalType(type, function.mesh())) * (batched ? step.microbatches : 1);
+    return ir::SizeOf(ir::LocalType(type, function.mesh())) * (batched ? of.microbatches : 1);
   }
   const bool rows = batched && type.dims.size() > 1 && type.dims[1] == step.slice.rows;
   Bytes bytes;
@@ -83,13 +84,15 @@ void AddInput(const ResidentsOf& of, const ir::Function& function, const ir::Inp
         static_cast<double>(bytes.count()) / ir::BytesOf(function.type(input.value).dtype);
     program.AddResident(of.rank, MemoryKind::kGradients,
                         Bytes(static_cast<int64_t>(of.stack_memory.gradient * elements)));
+  } else if (input.role == InputRole::kFrozen) {
+    program.AddResident(of.rank, MemoryKind::kParameters, bytes);
   } else if (input.role == InputRole::kBuffer) {
     program.AddResident(of.rank, MemoryKind::kOther, bytes);
   } else if (input.role == InputRole::kState) {
     const bool host = kinds.on_host.contains(input.value);
     program.AddResident(of.rank, host ? MemoryKind::kHost : MemoryKind::kOptimizer, bytes);
   } else {
-    program.AddResident(of.rank, MemoryKind::kOther, OfAllMicrobatches(of.step, function, input));
+    program.AddResident(of.rank, MemoryKind::kOther, OfAllMicrobatches(of, function, input));
   }
 }
 

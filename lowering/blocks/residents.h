@@ -18,6 +18,8 @@ struct ResidentsOf {
   int32_t stage = 0;
   int32_t weight_versions = 1;
   int64_t microbatches_under_way = 1;  // the most between their forward and backward here
+  int64_t microbatches = 1;            // whose data it has
+  int64_t microbatch_size = 0;         // samples of one, of all data-parallel ranks
   simulator::RankClassId rank;
   StackMemory stack_memory = {};
 };

@@ -16,6 +16,12 @@ struct StackKernels {
   bool fuses_pointwise = false;
   /// But for copies of 8 or 4 bits, which are kernels of their own (TransformerEngine's).
   bool copies_apart = false;
+  /// No more of them are one kernel than a core has registers and shared memory for
+  /// (lowering/blocks/kernel_room.h).
+  bool bounds_fusion = false;
+  /// Kernels side by side that read one value are one kernel, and those that do the same to other
+  /// tensors share a launch (lowering/blocks/batched_kernels.h).
+  bool batches_kernels = false;
   /// Where they are not, a dropout and the sum behind it are one kernel all the same.
   bool fuses_dropout_sums = false;
   /// Where products of weights' gradients add to the sums themselves (Megatron's gradient

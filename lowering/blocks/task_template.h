@@ -1,6 +1,7 @@
 #ifndef ORRERY_LOWERING_BLOCKS_TASK_TEMPLATE_H_
 #define ORRERY_LOWERING_BLOCKS_TASK_TEMPLATE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -87,7 +88,27 @@ struct TemplateValue {
   bool received = false;  // from another stage, for this template
 };
 
-/// A value that goes to another stage once the template has run.
+/// What one rank of a stage sends one of another, where the two are not alike in their ranks.
+struct SendMessage {
+  int32_t from = 0;  // rank, by its number within its stage
+  int32_t to = 0;
+  Bytes bytes = {};
+  MovementId movement = {};
+  size_t group = 0;  // of the movement
+  simulator::LabelId label = {};
+};
+
+/// How a value goes to a stage that is not alike in its ranks (lowering/network/boundary_move.h).
+struct SendMessages {
+  std::vector<SendMessage> messages = {};  // of all replicas, in the order in which they go
+  ir::AxisList gather = {};                // along which receivers then gather what they hold alike
+  MovementId gathering = {};               // of that
+  simulator::LabelId label = {};           // likewise
+  Bytes received = {};                     // a rank, in all
+};
+
+/// A value that goes to another stage once the template has run. So many fields: what goes, when,
+/// and how.
 struct TemplateSend {
   ir::ValueId origin;
   TemplateDependency made_by;
@@ -98,6 +119,7 @@ struct TemplateSend {
   int32_t op = -1;           // its position in the order of the part
   MovementId movement = {};  // that was announced to Pricing
   simulator::LabelId label;
+  SendMessages across = {};  // none: each rank sends to that of its own number
 };
 
 /// What is asked of Pricing for a collective, and for a send.
@@ -137,7 +159,20 @@ struct TaskTemplate {
   }
 
   /// The rows that a rank gets of it.
-  int64_t task_count() const { return std::ssize(tasks) + std::ssize(sends); }
+  int64_t task_count() const {
+    return std::ssize(tasks) + std::ranges::count_if(sends, [](const TemplateSend& send) {
+             return send.across.messages.empty();
+           });
+  }
+  /// The rows that all ranks get together, of sends to ranks that are not alike: at most, since no
+  /// microbatch goes between all replicas, and a group that gathers has got several messages.
+  int64_t shared_task_count() const {
+    int64_t rows = 0;
+    for (const TemplateSend& send : sends) {
+      rows += std::ssize(send.across.messages) * (send.across.gathering.valid() ? 2 : 1);
+    }
+    return rows;
+  }
 };
 
 /// So many fields: what a phase depends on beside its function.

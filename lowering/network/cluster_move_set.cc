@@ -134,12 +134,23 @@ class ClusterMoveSet::Expansion {
     std::vector<ir::AxisIndex> order(axes.axes().begin(), axes.axes().end());
     if (order.size() > cluster_move_set_cc::kMostPermuted) return;
     std::ranges::sort(order);
+    const bool whole = PartsStayWhole(dim, axes);
     do {
       redistribution::PackedLayout after = layout_;
       after.SetSplit(dim, cluster_move_set_cc::ListOf(order));
-      Add(redistribution::MoveKind::kPermute, cluster_move_set_cc::Changed(layout_, after), dim,
-          dim, after);
+      Add(whole ? redistribution::MoveKind::kPermute : redistribution::MoveKind::kReblock,
+          whole ? cluster_move_set_cc::Changed(layout_, after) : axes, dim, dim, after);
     } while (std::ranges::next_permutation(order).found);
+  }
+
+  // Whether parts are the same in any order of the axes: nested chunks of what does not divide are
+  // others where axes differ in size.
+  bool PartsStayWhole(int dim, const ir::AxisList& axes) const {
+    const auto list = axes.axes();
+    return move_set_.problem_.dims[static_cast<size_t>(dim)] % mesh_.size(axes) == 0 ||
+           std::ranges::all_of(list, [&](ir::AxisIndex axis) {
+             return mesh_.size(axis) == mesh_.size(list.front());
+           });
   }
 
   void Reblock(int dim, const ir::AxisList& axes) {
@@ -192,7 +203,8 @@ class ClusterMoveSet::Expansion {
       for (size_t i = 0; i < all.size(); ++i) {
         if ((set >> i & 1) == 0) continue;
         chosen.push_back(all[i]);
-        alike = alike && layout_.reduction(all[i]) == layout_.reduction(chosen.axes().front());
+        alike = alike && redistribution::ReducedTogether(layout_.reduction(all[i]),
+                                                         layout_.reduction(chosen.axes().front()));
       }
       if (alike) Reduce(chosen);
     }
@@ -272,21 +284,66 @@ int64_t ClusterMoveSet::Elements(const redistribution::PackedLayout& layout) con
                                   problem_.mesh);
 }
 
+bool ClusterMoveSet::IsOutermost(const redistribution::PackedLayout& layout, int dim) const {
+  const ir::Dims held =
+      ir::LargestLocalDims(layout.Unpack(problem_.dims.size()), problem_.dims, problem_.mesh);
+  for (int d = 0; d < dim; ++d) {
+    if (held[static_cast<size_t>(d)] > 1) return false;
+  }
+  return true;
+}
+
+ClusterMoveSet::Copies ClusterMoveSet::CopiesOf(const redistribution::PackedLayout& before,
+                                                const redistribution::Step& step) const {
+  using redistribution::MoveKind;
+  const auto bytes = [&](const redistribution::PackedLayout& layout) {
+    return Bytes(Elements(layout) * problem_.itemsize);
+  };
+  const bool reblocks = step.kind == MoveKind::kReblock;
+  const bool exchanges = step.kind == MoveKind::kAllToAll;
+  const bool scatters = exchanges || step.kind == MoveKind::kReduceScatter;
+  const bool gathers = exchanges || step.kind == MoveKind::kAllGather;
+  Copies copies;
+  if (reblocks || (scatters && !IsOutermost(before, step.to))) copies.before = bytes(before);
+  // Blocks that are dealt in turn lie between those of other ranks.
+  if (reblocks || (gathers && (!IsOutermost(step.after, step.from) ||
+                               before.block(step.from) != ir::kNestedChunks))) {
+    copies.behind = bytes(step.after);
+  }
+  return copies;
+}
+
+// The first rank keeps a sum, the others have zeros. Of averages and extremes each keeps what it
+// has.
+redistribution::StepCost ClusterMoveSet::CostOfMakingPartial(const redistribution::Step& step,
+                                                             Bytes size) const {
+  const ir::Reduction reduction = step.after.reduction(step.axes.axes().front());
+  if (reduction != ir::Reduction::kSum && reduction != ir::Reduction::kProduct) return {};
+  return {.launches = cluster_.device.launch_overhead.seconds() * 1e6,
+          .copy = TransferTime(size * 2, cluster_.device.memory_bandwidth).seconds() * 1e6};
+}
+
 redistribution::StepCost ClusterMoveSet::CostOf(const redistribution::PackedLayout& before,
                                                 const redistribution::Step& step) const {
   const bool gathers = step.kind == redistribution::MoveKind::kAllGather;
   const Bytes size(Elements(gathers ? step.after : before) * problem_.itemsize);
-  if (step.kind == redistribution::MoveKind::kMakePartial) {  // reads and writes all of it
-    return {.launches = cluster_.device.launch_overhead.seconds() * 1e6,
-            .copy = TransferTime(size * 2, cluster_.device.memory_bandwidth).seconds() * 1e6};
-  }
+  if (step.kind == redistribution::MoveKind::kMakePartial) return CostOfMakingPartial(step, size);
   const auto collective = CollectiveOf(step.kind);
   if (!collective.has_value()) return {};
   const ir::AxisList axes = step.axes.Sorted();
+  const auto in_memory = [&](Bytes bytes) {
+    return TransferTime(bytes, cluster_.device.memory_bandwidth).seconds() * 1e6;
+  };
   const double latency = times_.Of(*collective, axes, Bytes(0)).seconds() * 1e6;
-  return {.latency = latency,
-          .transfer = times_.Of(*collective, axes, size).seconds() * 1e6 - latency,
-          .synchronization = options_.straggler.seconds() * 1e6};
+  const double moving = times_.Of(*collective, axes, size).seconds() * 1e6 - latency;
+  const double adding = std::min(in_memory(times_.Added(*collective, axes, size) * 3), moving);
+  const Copies copies = CopiesOf(before, step);
+  const int kernels = (copies.before > Bytes(0) ? 1 : 0) + (copies.behind > Bytes(0) ? 1 : 0);
+  return {.launches = kernels * cluster_.device.launch_overhead.seconds() * 1e6,
+          .latency = latency,
+          .transfer = moving - adding,
+          .copy = in_memory((copies.before + copies.behind) * 2),
+          .reduction = adding};
 }
 
 std::string ClusterMoveSet::NameOf(const redistribution::PackedLayout&,

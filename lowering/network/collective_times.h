@@ -43,6 +43,10 @@ class CollectiveTimes {
   /// for several threads.
   Duration Of(cost_models::CollectiveKind kind, const ir::AxisList& axes, Bytes size) const;
 
+  /// What the rank that adds most adds to what it has, in the first group of ranks along `axes`, by
+  /// the algorithm that a library chooses: nothing where switches reduce, or nothing is reduced.
+  Bytes Added(cost_models::CollectiveKind kind, const ir::AxisList& axes, Bytes size) const;
+
  private:
   const cluster::Cluster& cluster_;
   const cost_models::CostModel& cost_model_;
@@ -50,7 +54,9 @@ class CollectiveTimes {
   const transforms::PipelinedStep step_;  // of no ops: the mesh as lowering sees it
   const Geometry geometry_;
   std::shared_ptr<ExchangeStore> exchanges_;
-  mutable std::map<std::tuple<cost_models::CollectiveKind, ir::AxisList, int64_t>, Duration> times_;
+  using Key = std::tuple<cost_models::CollectiveKind, ir::AxisList, int64_t>;
+  mutable std::map<Key, Duration> times_;
+  mutable std::map<Key, Bytes> added_;
 };
 
 }  // namespace orrery::lowering

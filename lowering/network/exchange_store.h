@@ -41,6 +41,7 @@ struct GroupsKey {
   std::vector<int32_t> devices = {};  // of its ranks, as Geometry has them
   int32_t position = 0;
   int32_t to = -1;         // of sends
+  int32_t pairs = -1;      // of sends, as SendRequest has them
   ir::AxisList axes = {};  // of collectives
   cost_models::CollectiveKind kind = cost_models::CollectiveKind::kSendReceive;
 

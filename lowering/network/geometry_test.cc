@@ -38,9 +38,9 @@ TEST(Geometry, NumbersTheFastestAxisFirst) {
   EXPECT_EQ(geometry.stages(), 2);
   EXPECT_THAT(geometry.ranks_of_stage(0), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(geometry.ranks_of_stage(1), ElementsAre(6, 7, 8, 9, 10, 11));
-  EXPECT_THAT(geometry.Groups(Axes(step.mesh, {"hp"})),
+  EXPECT_THAT(geometry.Groups(0, Axes(step.mesh, {"hp"})),
               ElementsAre(Places{0, 1, 2}, Places{3, 4, 5}));
-  EXPECT_THAT(geometry.Groups(Axes(step.mesh, {"dp"})),
+  EXPECT_THAT(geometry.Groups(0, Axes(step.mesh, {"dp"})),
               ElementsAre(Places{0, 3}, Places{1, 4}, Places{2, 5}));
   EXPECT_EQ(geometry.Name(10), "pp1 dp1 hp1");
 }
@@ -52,7 +52,7 @@ TEST(Geometry, StagesMayBeNeighbours) {
   EXPECT_THAT(geometry.ranks_of_stage(0), ElementsAre(0, 2, 4, 6, 8, 10));
   EXPECT_THAT(geometry.ranks_of_stage(1), ElementsAre(1, 3, 5, 7, 9, 11));
   // Positions within a stage, not ranks: ranks 0 2 4, and 6 8 10.
-  EXPECT_THAT(geometry.Groups(Axes(step.mesh, {"hp"})),
+  EXPECT_THAT(geometry.Groups(0, Axes(step.mesh, {"hp"})),
               ElementsAre(Places{0, 1, 2}, Places{3, 4, 5}));
   EXPECT_THAT(geometry.Devices(1, {0, 3}), ElementsAre(cluster::DeviceId(1), cluster::DeviceId(7)));
   EXPECT_EQ(geometry.Name(9), "dp1 hp1 pp1");
@@ -60,7 +60,7 @@ TEST(Geometry, StagesMayBeNeighbours) {
 
 TEST(Geometry, GroupsAlongSeveralAxesHoldAllTheirRanks) {
   const auto step = Step({.dp = 2, .hp = 3, .pp = 2});
-  EXPECT_THAT(Geometry(step).Groups(Axes(step.mesh, {"dp", "hp"})),
+  EXPECT_THAT(Geometry(step).Groups(0, Axes(step.mesh, {"dp", "hp"})),
               ElementsAre(Places{0, 1, 2, 3, 4, 5}));
 }
 

@@ -59,14 +59,30 @@ MovementId Pricing::Expect(int32_t stage, const SendRequest& send) {
   return Expect(KeyOf(stage, send));
 }
 
-const std::vector<std::vector<int32_t>>& Pricing::GroupsOf(const ir::AxisList& axes) {
-  auto found = groups_.find(axes);
-  if (found == groups_.end()) found = groups_.emplace(axes, geometry_.Groups(axes)).first;
+int32_t Pricing::AddPairs(const std::vector<SendPair>& pairs) {
+  const auto found = std::find(pairs_.begin(), pairs_.end(), pairs);
+  const auto number = static_cast<int32_t>(found - pairs_.begin());
+  if (found == pairs_.end()) pairs_.push_back(pairs);
+  return number;
+}
+
+const std::vector<std::vector<int32_t>>& Pricing::GroupsOf(int32_t stage,
+                                                           const ir::AxisList& axes) {
+  const std::pair key(geometry_.unequal() ? geometry_.position_of(stage) : 0, axes);
+  auto found = groups_.find(key);
+  if (found == groups_.end()) found = groups_.emplace(key, geometry_.Groups(stage, axes)).first;
   return found->second;
 }
 
 size_t Pricing::GroupCount(const Key& key) {
-  return IsSend(key) ? geometry_.ranks_of_stage(key.stage).size() : GroupsOf(key.axes).size();
+  if (!IsSend(key)) return GroupsOf(key.stage, key.axes).size();
+  if (key.pairs != SendRequest::kAll) return pairs_[static_cast<size_t>(key.pairs)].size();
+  return geometry_.ranks_of_stage(key.stage).size();
+}
+
+SendPair Pricing::PairOf(const Key& key, size_t group) const {
+  if (key.pairs != SendRequest::kAll) return pairs_[static_cast<size_t>(key.pairs)][group];
+  return {static_cast<int32_t>(group), static_cast<int32_t>(group)};
 }
 
 std::vector<Devices> Pricing::MakeGroups(const Key& key) {
@@ -74,12 +90,14 @@ std::vector<Devices> Pricing::MakeGroups(const Key& key) {
   if (IsSend(key)) {
     const auto& from = geometry_.ranks_of_stage(key.stage);
     const auto& to = geometry_.ranks_of_stage(key.to);
-    for (size_t i = 0; i < from.size(); ++i) {
-      groups.push_back({geometry_.device(from[i]), geometry_.device(to[i])});
+    for (size_t i = 0; i < GroupCount(key); ++i) {
+      const auto [sender, receiver] = PairOf(key, i);
+      groups.push_back({geometry_.device(from[static_cast<size_t>(sender)]),
+                        geometry_.device(to[static_cast<size_t>(receiver)])});
     }
     return groups;
   }
-  for (const std::vector<int32_t>& group : GroupsOf(key.axes)) {
+  for (const std::vector<int32_t>& group : GroupsOf(key.stage, key.axes)) {
     Devices devices = geometry_.Devices(key.stage, group);
     std::sort(devices.begin(), devices.end());
     groups.push_back(
@@ -89,15 +107,16 @@ std::vector<Devices> Pricing::MakeGroups(const Key& key) {
 }
 
 const GroupList& Pricing::ListOf(const Key& key) {
-  const GroupList*& found = lists_[{key.stage, key.to, key.axes, key.kind}];
+  const GroupList*& found = lists_[{key.stage, key.to, key.pairs, key.axes, key.kind}];
   if (found != nullptr) return *found;
   // Elsewhere ranks are in the order of their devices, whatever the kind.
   const bool by_kind = IsSend(key) || topology_.shape().graph != nullptr;
   found = &StoreOf(/*of_all=*/true)
-               .Groups({.mesh = geometry_.mesh(),
+               .Groups({.mesh = geometry_.mesh_at(geometry_.position_of(key.stage)),
                         .devices = geometry_.devices(),
                         .position = geometry_.position_of(key.stage),
                         .to = IsSend(key) ? geometry_.position_of(key.to) : -1,
+                        .pairs = key.pairs,
                         .axes = key.axes,
                         .kind = by_kind ? key.kind : cost_models::CollectiveKind::kAllReduce},
                        [&] { return MakeGroups(key); });
@@ -138,19 +157,21 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
   absl::InlinedVector<Lane, 2> lanes;
   if (IsSend(key)) {
     const bool next = geometry_.position_of(key.to) > geometry_.position_of(key.stage);
-    const auto owner = [&](int32_t stage) {
+    const auto [from, to] = group == kAll ? SendPair() : PairOf(key, static_cast<size_t>(group));
+    const auto owner = [&](int32_t stage, int32_t rank) {
       return group == kAll ? geometry_.position_of(stage)
-                           : geometry_.ranks_of_stage(stage)[static_cast<size_t>(group)];
+                           : geometry_.ranks_of_stage(stage)[static_cast<size_t>(rank)];
     };
     lanes = {
-        pricing_cc::LaneOf(owner(key.stage), stream(next ? simulator::StreamKind::kSendNext
-                                                         : simulator::StreamKind::kSendPrevious)),
-        pricing_cc::LaneOf(owner(key.to), stream(next ? simulator::StreamKind::kReceivePrevious
-                                                      : simulator::StreamKind::kReceiveNext))};
+        pricing_cc::LaneOf(
+            owner(key.stage, from),
+            stream(next ? simulator::StreamKind::kSendNext : simulator::StreamKind::kSendPrevious)),
+        pricing_cc::LaneOf(owner(key.to, to), stream(next ? simulator::StreamKind::kReceivePrevious
+                                                          : simulator::StreamKind::kReceiveNext))};
   } else if (group == kAll) {
     lanes = {pricing_cc::LaneOf(geometry_.position_of(key.stage), stream(key.stream))};
   } else {
-    for (const int32_t position : GroupsOf(key.axes)[static_cast<size_t>(group)]) {
+    for (const int32_t position : GroupsOf(key.stage, key.axes)[static_cast<size_t>(group)]) {
       const int32_t rank = geometry_.ranks_of_stage(key.stage)[static_cast<size_t>(position)];
       lanes.push_back(pricing_cc::LaneOf(rank, stream(key.stream)));
     }
@@ -161,7 +182,8 @@ absl::InlinedVector<Lane, 2> Pricing::LanesOf(const Entry& entry, int32_t group)
 
 // Single groups of thousands are not worth keeping for others.
 ExchangeStore& Pricing::StoreOf(bool of_all) {
-  if (options_.exchanges == nullptr || !of_all) return own_;
+  // Stages with ranks of their own are not told apart by what others look groups up by.
+  if (options_.exchanges == nullptr || !of_all || geometry_.unequal()) return own_;
   ORRERY_CHECK(&options_.exchanges->topology() == &topology_) << "exchanges of another topology";
   return *options_.exchanges;
 }
@@ -173,6 +195,7 @@ int32_t Pricing::FindExchange(Entry& entry, int32_t group) {
   const cost_models::Rounds& rounds = plan.chosen->rounds;
   const ExchangeKey id{key.stage,
                        key.to,
+                       key.pairs,
                        key.axes,
                        key.kind,
                        plan.chosen->algorithm,
@@ -207,7 +230,7 @@ void Pricing::FindExchanges(bool fold) {
     movement.exchanges.clear();
     movement.protocols.clear();
     const size_t groups = GroupCount(key);
-    if (!IsSend(key) && GroupsOf(key.axes).front().size() < 2) continue;
+    if (!IsSend(key) && GroupsOf(key.stage, key.axes).front().size() < 2) continue;
     for (size_t g = 0; g < (fold ? 1 : groups); ++g) {
       movement.exchanges.push_back(FindExchange(entry, fold ? kAll : static_cast<int32_t>(g)));
     }
@@ -263,7 +286,7 @@ void Pricing::Prepare(bool fold, simulator::Program& program) {
     SetTimesWithoutLinks(fold);
     return;
   }
-  if (!fold) FindLoadsInStep();
+  if (!fold && geometry_.in_step()) FindLoadsInStep();
   FindExchanges(fold);
   resources_.assign(classes_->classes.size(), simulator::ResourceId());
   for (size_t c = 0; c < resources_.size(); ++c) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -42,9 +43,15 @@ struct CollectiveRequest {
 
 /// What each rank of a stage sends to one of another.
 struct SendRequest {
-  int32_t to = 0;  // stage
-  Bytes bytes;     // a rank
+  int32_t to = 0;        // stage
+  Bytes bytes;           // a message
+  int32_t pairs = kAll;  // of Pricing::AddPairs; kAll: each rank to that of its own number
+
+  static constexpr int32_t kAll = -1;
 };
+
+/// A rank of a stage, and that of another which it sends to: as positions in the stages.
+using SendPair = std::pair<int32_t, int32_t>;
 
 struct PricingOptions {
   bool blocking = false;  // a rank has one stream for everything
@@ -77,6 +84,9 @@ class Pricing {
     message_.rounds = MessageRounds();
   }
 
+  /// The number of a list of pairs, for SendRequest::pairs; of equal lists the same.
+  int32_t AddPairs(const std::vector<SendPair>& pairs);
+
   /// What is announced has a number, by which it is looked up sooner.
   MovementId Expect(int32_t stage, const CollectiveRequest& task);
   MovementId Expect(int32_t stage, const SendRequest& send);
@@ -90,13 +100,13 @@ class Pricing {
   void Prepare(bool fold, simulator::Program& program);
 
   /// Groups of the ranks of a stage along `axes`, as positions within the stage.
-  const std::vector<std::vector<int32_t>>& GroupsOf(const ir::AxisList& axes);
+  const std::vector<std::vector<int32_t>>& GroupsOf(int32_t stage, const ir::AxisList& axes);
 
   /// Of a collective in group number `group` of a stage (0 when folded); zero when the group is one
   /// rank.
   TaskTime Collective(int32_t stage, const CollectiveRequest& task, size_t group) const;
   /// Of a send from rank number `position` of a stage (0 when folded) to the same one of stage
-  /// send.to.
+  /// send.to; or of that pair.
   TaskTime Send(int32_t stage, const SendRequest& send, size_t position) const;
   /// Either of them.
   TaskTime TimeOf(MovementId movement, size_t group) const {
@@ -113,8 +123,9 @@ class Pricing {
   // A collective of a stage along axes, or the sends from a stage to another; of one size.
   struct Key {
     int32_t stage = 0;
-    int32_t to = -1;    // of a send
-    ir::AxisList axes;  // of a collective
+    int32_t to = -1;     // of a send
+    int32_t pairs = -1;  // likewise
+    ir::AxisList axes;   // of a collective
     cost_models::CollectiveKind kind = cost_models::CollectiveKind::kSendReceive;
     Bytes size;
     // Of a collective: the same on another stream can be under way at the same time.
@@ -131,8 +142,8 @@ class Pricing {
   using Entry = std::pair<Key, Movement>;
   // What tells exchanges apart, beside the group: equal rounds of equal groups are one.
   using ExchangeKey =
-      std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind, const void*, int64_t,
-                 int64_t, int64_t, int32_t, bool, simulator::StreamKind>;
+      std::tuple<int32_t, int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind, const void*,
+                 int64_t, int64_t, int64_t, int32_t, bool, simulator::StreamKind>;
 
   static Key KeyOf(int32_t stage, const CollectiveRequest& task) {
     return {.stage = stage,
@@ -142,11 +153,12 @@ class Pricing {
             .stream = task.stream};
   }
   static Key KeyOf(int32_t stage, const SendRequest& send) {
-    return {.stage = stage, .to = send.to, .axes = {}, .size = send.bytes};
+    return {.stage = stage, .to = send.to, .pairs = send.pairs, .axes = {}, .size = send.bytes};
   }
   static bool IsSend(const Key& key) { return key.to >= 0; }
 
   size_t GroupCount(const Key& key);
+  SendPair PairOf(const Key& key, size_t group) const;
   std::vector<Devices> MakeGroups(const Key& key);
   const GroupList& ListOf(const Key& key);
   const Layouts& LayoutsOf(const Key& key);
@@ -179,9 +191,10 @@ class Pricing {
   const cost_models::CostModel& cost_model_;
   const cluster::Topology& topology_;
   const PricingOptions options_;
-  std::map<ir::AxisList, std::vector<std::vector<int32_t>>> groups_;
-  // By stage, stage to send to, axes and kind.
-  std::map<std::tuple<int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind>,
+  std::vector<std::vector<SendPair>> pairs_;
+  std::map<std::pair<int32_t, ir::AxisList>, std::vector<std::vector<int32_t>>> groups_;
+  // By stage, stage to send to, pairs, axes and kind.
+  std::map<std::tuple<int32_t, int32_t, int32_t, ir::AxisList, cost_models::CollectiveKind>,
            const GroupList*>
       lists_;
   IdTable<MovementId, Entry> movements_;   // as they were announced

@@ -98,7 +98,7 @@ class Priced {
             task.group = ir::AxisList(*step.mesh.Find(axis));
             task.bytes = Bytes(size);
             movements_.push_back(pricing_.Expect(stage, task));
-            groups_.push_back(pricing_.GroupsOf(task.group).size());
+            groups_.push_back(pricing_.GroupsOf(stage, task.group).size());
           }
         }
       }

@@ -13,12 +13,13 @@ ClusterShardingPrices::ClusterShardingPrices(const ir::Mesh& mesh, const cluster
     : mesh_(mesh),
       cluster_(cluster),
       cost_model_(cost_model),
+      kind_(options.kind),
       times_(mesh, options.devices, cluster, cost_model, options.algorithms) {}
 
 double ClusterShardingPrices::OpSeconds(const transforms::LocalOp& op) const {
   const cost_models::OpView view{
       .kind = op.kind, .attributes = op.attributes, .operands = op.operands, .results = op.results};
-  return cost_model_.Compute(view, cluster_.device).seconds();
+  return cost_model_.Compute(view, cluster_.kind(kind_)).seconds();
 }
 
 double ClusterShardingPrices::StepSeconds(MoveKind kind, const ir::AxisList& axes,

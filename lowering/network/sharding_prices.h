@@ -18,6 +18,7 @@ namespace redistribution = transforms::redistribution;
 struct ShardingPricesOptions {
   std::vector<int32_t> devices = {};  // of each rank, by its number; empty: rank r is on device r
   cost_models::CollectiveChoice algorithms = {};
+  int32_t kind = 0;  // of the devices that compute, by its number in the cluster
 };
 
 /// What lowering gives the ops of a training step on a cluster: kernels by the cost model,
@@ -38,6 +39,7 @@ class ClusterShardingPrices final : public transforms::ShardingPrices {
   const ir::Mesh mesh_;
   const cluster::Cluster& cluster_;
   const cost_models::CostModel& cost_model_;
+  const int32_t kind_;
   const CollectiveTimes times_;
 };
 

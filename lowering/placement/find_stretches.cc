@@ -29,11 +29,29 @@ bool IsOfLayers(const TemplateTask& task) {
   return !task.group.empty() && (BitOf(task) & kOfLayers) != 0;
 }
 
+// Of each task, whether a kernel of the template waits for it: then it is done before whatever
+// follows the template on the stream of kernels.
+std::vector<char> AwaitedByKernels(const TaskTemplate& of) {
+  std::vector<char> awaited(of.tasks.size(), 0);
+  for (const TemplateTask& task : of.tasks) {
+    if (!IsKernel(task)) continue;
+    for (const TemplateDependency& on : of.DependenciesOf(task)) {
+      if (!on.external) awaited[static_cast<size_t>(on.index)] = 1;
+    }
+  }
+  return awaited;
+}
+
 // Has a field for each thing that it knows of every task.
 class StretchFinder {
  public:
-  StretchFinder(const PricedTemplate& priced, const HandedValues& handed, bool by_update)
-      : priced_(priced), template_(priced.task_template), handed_(handed), by_update_(by_update) {}
+  StretchFinder(const PricedTemplate& priced, const HandedValues& handed, const TemplateEnds& ends,
+                bool by_update)
+      : priced_(priced),
+        template_(priced.task_template),
+        handed_(handed),
+        ends_(ends),
+        by_update_(by_update) {}
 
   std::vector<TaskSpan> Find() && {
     Prepare();
@@ -49,7 +67,7 @@ class StretchFinder {
 
  private:
   using ByStream = std::array<int32_t, simulator::kStreamKindCount>;
-  static constexpr int32_t kUnknown = -1;  // a template before may still run there
+  static constexpr int32_t kUnknown = -1;  // only those of templates before
 
   const std::vector<TemplateTask>& tasks() const { return template_.tasks; }
   static size_t StreamOf(const TemplateTask& task) { return static_cast<size_t>(task.stream); }
@@ -124,6 +142,7 @@ class StretchFinder {
     Inside inside;
     for (size_t end = begin + 1; end < tasks().size(); ++end) {
       if (!Joins(begin, end, inside.used) || !Add(end - 1, end, inside)) break;
+      if (!Chains(begin, end, inside)) break;
       if (!IsKernel(tasks()[end])) inside.used |= BitOf(tasks()[end]);
       if (IsKernel(tasks()[end]) && EndsWell(end + 1, inside)) longest = {begin, end + 1};
     }
@@ -135,6 +154,12 @@ class StretchFinder {
     Streams used = 0;      // by its own collectives
     Streams outside = 0;   // who waits for one of them, elsewhere
     size_t waited_at = 0;  // each collective has been waited for before
+    // The network says how long some take. Then the others' times follow from the kernel that
+    // waited for the last of those, or from the first one.
+    std::optional<size_t> flow, leg;
+    size_t first_flow = 0;             // the flow goes on behind this one, without a gap
+    bool alone = false;                // no kernel runs beside these
+    std::optional<size_t> before_leg;  // with whose end the leg begins: the last flow so far
     std::array<size_t, simulator::kStreamKindCount> last_user = {};  // by stream: of any of them
   };
 
@@ -156,14 +181,16 @@ class StretchFinder {
   bool Joins(size_t begin, size_t t, Streams used) const {
     const TemplateTask& task = tasks()[t];
     const bool kernel = IsKernel(task);
-    if (!kernel && (!IsOfLayers(task) || priced_.flows[t].valid() || task.gate != 0)) return false;
+    if (!kernel && (!IsOfLayers(task) || task.gate != 0)) return false;
     const bool in_use = (used & BitOf(task)) != 0;
     bool inside = kernel || in_use;  // else it may start before the first kernel
     for (const TemplateDependency& on : template_.DependenciesOf(task)) {
       const auto index = static_cast<size_t>(on.index);
       inside = inside || (!on.external && index >= begin);
       if (on.external) {
-        if (kernel || handed_.late.contains(template_.inputs[index].origin)) return false;
+        const ir::ValueId origin = template_.inputs[index].origin;
+        if (handed_.late.contains(origin)) return false;
+        if (kernel && !handed_.made.contains(origin)) return false;
       } else if (index < begin && done_[index] == 0) {
         return false;
       }
@@ -171,7 +198,77 @@ class StretchFinder {
     if (!inside) return false;
     if (kernel || in_use) return true;
     const int32_t last = on_stream_[StreamOf(task)];
-    return last != kUnknown && done_[static_cast<size_t>(last)] != 0;
+    if (last == kUnknown) return (ends_.left_running & BitOf(task)) == 0;
+    return done_[static_cast<size_t>(last)] != 0;
+  }
+
+  // Counts task `t` of the stretch from `begin` on, if the stretch is a chain of legs with it
+  // (simulator::Leg), or has no flows: beside a flow there are kernels alone, and no flow begins
+  // but where the leg says when.
+  bool Chains(size_t begin, size_t t, Inside& inside) const {
+    if (IsKernel(tasks()[t])) return !inside.flow.has_value() || RunsBeside(t, inside);
+    const bool flows = priced_.flows[t].valid();
+    if (!flows && !inside.leg.has_value()) return true;
+    if (inside.flow.has_value()) {
+      if (!flows || !GoesOn(t, inside)) return false;
+      inside.flow = t;
+      return true;
+    }
+    const size_t leg = inside.leg.value_or(begin);
+    if (inside.waited_at >= t) return false;
+    if (!Awaits(t, leg, t) && !(flows && inside.before_leg && IsOnStream(t, *inside.before_leg))) {
+      return false;
+    }
+    inside.leg = leg;
+    inside.before_leg.reset();
+    if (!flows) return true;
+    inside.flow = inside.first_flow = t;
+    inside.alone = Awaits(t, LastKernelBefore(t), t);
+    return true;
+  }
+  // Whether a kernel waits for the last flow, with which the leg ends, or for none that goes.
+  bool RunsBeside(size_t t, Inside& inside) const {
+    if (Awaits(t, *inside.flow, *inside.flow + 1)) {
+      inside.leg = t;
+      inside.before_leg = inside.alone ? inside.flow : std::nullopt;
+      inside.flow.reset();
+      return true;
+    }
+    const bool takes_time = tasks()[t].duration > Duration();
+    if (takes_time && inside.first_flow != *inside.flow) return false;  // beside all of the row
+    inside.alone = inside.alone && !takes_time;
+    return !AwaitsCollective(t, inside.first_flow);
+  }
+  // Whether a flow begins when the one that goes has ended, as a leg of its own: nothing runs
+  // beside that, and what it waits for was done before.
+  bool GoesOn(size_t t, const Inside& inside) const {
+    return inside.alone && IsOnStream(t, *inside.flow) && !Awaits(t, inside.first_flow, t);
+  }
+  bool IsOnStream(size_t t, size_t other) const {
+    return BitOf(tasks()[t]) == BitOf(tasks()[other]);
+  }
+  size_t LastKernelBefore(size_t t) const {
+    do --t;
+    while (!IsKernel(tasks()[t]));
+    return t;
+  }
+
+  // Whether kernel `t` itself waits for a collective from `first` on.
+  bool AwaitsCollective(size_t t, size_t first) const {
+    return std::ranges::any_of(template_.DependenciesOf(tasks()[t]),
+                               [&](const TemplateDependency& on) {
+                                 const auto index = static_cast<size_t>(on.index);
+                                 return !on.external && index >= first && !IsKernel(tasks()[index]);
+                               });
+  }
+
+  // Whether task `t` itself waits for one of those from `first` up to `last`.
+  bool Awaits(size_t t, size_t first, size_t last) const {
+    return std::ranges::any_of(template_.DependenciesOf(tasks()[t]),
+                               [&](const TemplateDependency& on) {
+                                 const auto index = static_cast<size_t>(on.index);
+                                 return !on.external && index >= first && index < last;
+                               });
   }
 
   // Whether nobody outside looks into it, and its streams are asked for again only after its end:
@@ -189,8 +286,8 @@ class StretchFinder {
   bool NextWaits(size_t stream, size_t end) const {
     const std::vector<size_t>& of_stream = by_stream_[stream];
     const auto next = std::ranges::lower_bound(of_stream, end);
-    return next != of_stream.end() &&
-           std::ranges::any_of(template_.DependenciesOf(tasks()[*next]),
+    if (next == of_stream.end()) return (ends_.asked_early >> stream & 1) == 0;
+    return std::ranges::any_of(template_.DependenciesOf(tasks()[*next]),
                                [&](const TemplateDependency& on) {
                                  return !on.external && static_cast<size_t>(on.index) + 1 >= end &&
                                         IsKernel(tasks()[static_cast<size_t>(on.index)]);
@@ -200,6 +297,7 @@ class StretchFinder {
   const PricedTemplate& priced_;
   const TaskTemplate& template_;
   const HandedValues& handed_;
+  const TemplateEnds& ends_;
   const bool by_update_;
   std::vector<Streams> users_;      // by task: of the template, that are no kernels
   std::vector<size_t> last_user_;   // by task: the last of these
@@ -218,14 +316,16 @@ HandedValues FindHandedValues(const Stage& stage) {
   HandedValues handed;
   for (const PricedTemplate* priced : stage.templates()) {
     const TaskTemplate& of = priced->task_template;
-    HandedValues::Users& wanted = priced == &stage.update ? handed.by_update : handed.wanted;
+    HandedValues::Users& wanted = stage.IsUpdate(priced) ? handed.by_update : handed.wanted;
     for (const TemplateValue& input : of.inputs) {
       if (input.received) handed.late.insert(input.origin);
     }
+    const std::vector<char> awaited = find_stretches_cc::AwaitedByKernels(of);
     for (const TemplateValue& output : of.outputs) {
-      if (output.task >= 0 && !IsKernel(of.tasks[static_cast<size_t>(output.task)])) {
-        handed.late.insert(output.origin);
-      }
+      if (output.task < 0) continue;
+      const auto task = static_cast<size_t>(output.task);
+      handed.made.insert(output.origin);
+      if (!IsKernel(of.tasks[task]) && awaited[task] == 0) handed.late.insert(output.origin);
     }
     const auto want = [&](const TemplateDependency& on, Streams by) {
       if (on.external) wanted[of.inputs[static_cast<size_t>(on.index)].origin] |= by;
@@ -242,9 +342,34 @@ HandedValues FindHandedValues(const Stage& stage) {
   return handed;
 }
 
+TemplateEnds FindTemplateEnds(const std::vector<Stage>& stages) {
+  TemplateEnds ends;
+  for (const Stage& stage : stages) {
+    for (const PricedTemplate* priced : stage.templates()) {
+      const TaskTemplate& of = priced->task_template;
+      const std::vector<char> awaited = find_stretches_cc::AwaitedByKernels(of);
+      uint32_t seen = 0, running = 0;
+      for (size_t t = 0; t < of.tasks.size(); ++t) {
+        const TemplateTask& task = of.tasks[t];
+        if (IsKernel(task)) continue;
+        const uint32_t bit = find_stretches_cc::BitOf(task);
+        const bool waits =
+            std::ranges::any_of(of.DependenciesOf(task), [&](const TemplateDependency& on) {
+              return !on.external && IsKernel(of.tasks[static_cast<size_t>(on.index)]);
+            });
+        if ((seen & bit) == 0 && !waits) ends.asked_early |= bit;
+        seen |= bit;
+        running = awaited[t] != 0 ? running & ~bit : running | bit;
+      }
+      ends.left_running |= running;
+    }
+  }
+  return ends;
+}
+
 std::vector<TaskSpan> FindStretches(const PricedTemplate& priced, const HandedValues& handed,
-                                    bool by_update) {
-  return find_stretches_cc::StretchFinder(priced, handed, by_update).Find();
+                                    const TemplateEnds& ends, bool by_update) {
+  return find_stretches_cc::StretchFinder(priced, handed, ends, by_update).Find();
 }
 
 }  // namespace orrery::lowering

@@ -14,13 +14,24 @@ namespace orrery::lowering {
 struct HandedValues {
   /// Who waits for a value, by stream: a bit each (Streams in find_stretches.cc).
   using Users = absl::flat_hash_map<ir::ValueId, uint32_t>;
-  absl::flat_hash_set<ir::ValueId> late;  // made by something other than a kernel, or received
+  // Made by something other than a kernel, for which no kernel of its template waits; or received.
+  absl::flat_hash_set<ir::ValueId> late;
+  absl::flat_hash_set<ir::ValueId> made;  // by the stage
   Users wanted;                           // by something other than a kernel, of each microbatch
   Users by_update;                        // likewise, of the last one before the update
 };
 
 /// Those of a stage.
 HandedValues FindHandedValues(const Stage& stage);
+
+/// What templates do at their ends, by stream: a bit each.
+struct TemplateEnds {
+  uint32_t left_running = 0;  // no kernel of some template waits for its last collective there
+  uint32_t asked_early = 0;   // the first one there waits for no kernel of its template
+};
+
+/// Those of all templates of the stages.
+TemplateEnds FindTemplateEnds(const std::vector<Stage>& stages);
 
 /// Tasks of a template from `begin` up to `end`.
 struct TaskSpan {
@@ -30,7 +41,7 @@ struct TaskSpan {
 /// All tasks of a priced template in their order, in spans of one task and stretches (what is one:
 /// fuse_stretches.h). `by_update`: whether the update may follow the template.
 std::vector<TaskSpan> FindStretches(const PricedTemplate& priced, const HandedValues& handed,
-                                    bool by_update);
+                                    const TemplateEnds& ends, bool by_update);
 
 }  // namespace orrery::lowering
 

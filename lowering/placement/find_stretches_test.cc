@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -36,9 +37,12 @@ class Tasks {
   }
 };
 
-std::string Stretches(const Tasks& tasks) {
+// Of templates of which nothing is known: their collectives may overlap.
+constexpr TemplateEnds kAnyEnds = {.left_running = ~0U, .asked_early = ~0U};
+
+std::string Stretches(const Tasks& tasks, const TemplateEnds& ends = kAnyEnds) {
   std::string text;
-  for (const TaskSpan& span : FindStretches(tasks.priced, {}, false)) {
+  for (const TaskSpan& span : FindStretches(tasks.priced, {}, ends, false)) {
     if (span.end - span.begin > 1) absl::StrAppend(&text, span.begin, "-", span.end - 1, " ");
   }
   return text;
@@ -84,10 +88,31 @@ TEST(FindStretches, EndsWhereSomethingElseWaits) {
   EXPECT_EQ(Stretches(releases), "2-4 6-10 ");
 }
 
-TEST(FindStretches, LeavesFlowsAndWaitsForOtherStreams) {
-  Tasks flows = Layers();
-  flows.priced.flows[5] = simulator::FlowId(0);
-  EXPECT_EQ(Stretches(flows), "2-4 6-10 ");
+TEST(FindStretches, TakesWholeTemplatesWhereKernelsWaitForTheirLastCollectives) {
+  EXPECT_EQ(Stretches(Layers(), {}), "0-12 ");
+  const TemplateEnds running = {.left_running = ~0U}, early = {.asked_early = ~0U};
+  EXPECT_EQ(Stretches(Layers(), running), "2-12 ");
+  EXPECT_EQ(Stretches(Layers(), early), "0-10 ");
+}
+
+TEST(FindTemplateEnds, LooksAtTheFirstAndTheLastCollective) {
+  const auto ends = [](Tasks tasks) {
+    std::vector<Stage> stages(1);
+    stages[0].forward.first = std::move(tasks.priced);
+    const TemplateEnds found = FindTemplateEnds(stages);
+    return std::pair(found.left_running != 0, found.asked_early != 0);
+  };
+  EXPECT_EQ(ends(Layers()), std::pair(false, false));
+  Tasks runs = Layers();
+  runs.Collective({12});
+  EXPECT_EQ(ends(runs), std::pair(true, false));
+  Tasks asks;
+  asks.Collective({});
+  asks.Kernel({0});
+  EXPECT_EQ(ends(asks), std::pair(false, true));
+}
+
+TEST(FindStretches, WaitsForOtherStreams) {
   Tasks waits = Layers();
   TaskTemplate& of = waits.priced.task_template;
   of.inputs.push_back({});
@@ -95,6 +120,108 @@ TEST(FindStretches, LeavesFlowsAndWaitsForOtherStreams) {
   of.tasks[6].dependency_begin = static_cast<uint32_t>(of.dependencies.size()) - 1;
   of.tasks[6].dependency_end = static_cast<uint32_t>(of.dependencies.size());
   EXPECT_EQ(Stretches(waits), "2-4 8-10 ");  // nor has task 6 waited for the stream
+}
+
+// What the stage has made, and a kernel has waited for, is there.
+TEST(FindStretches, DoNotWaitForWhatTheStageHasMade) {
+  Tasks waits = Layers();
+  TaskTemplate& of = waits.priced.task_template;
+  of.inputs.push_back({.origin = ir::ValueId(7)});
+  of.dependencies.push_back({.external = false, .index = 5});
+  of.dependencies.push_back({.external = true, .index = 0});
+  of.tasks[6].dependency_begin = static_cast<uint32_t>(of.dependencies.size()) - 2;
+  of.tasks[6].dependency_end = static_cast<uint32_t>(of.dependencies.size());
+  const auto with = [&](const HandedValues& handed) {
+    return FindStretches(waits.priced, handed, {}, false).size();
+  };
+  EXPECT_EQ(with({.late = {}, .made = {ir::ValueId(7)}, .wanted = {}, .by_update = {}}), 1U);
+  EXPECT_GT(
+      with({.late = {ir::ValueId(7)}, .made = {ir::ValueId(7)}, .wanted = {}, .by_update = {}}),
+      1U);
+  EXPECT_GT(with({}), 1U);
+}
+
+Tasks WithFlows(Tasks tasks) {
+  for (size_t t = 0; t < tasks.priced.flows.size(); ++t) {
+    if (!IsKernel(tasks.priced.task_template.tasks[t])) {
+      tasks.priced.flows[t] = simulator::FlowId(0);
+    }
+  }
+  return tasks;
+}
+
+TEST(FindStretches, TakesFlowsOneAtATime) {
+  EXPECT_EQ(Stretches(WithFlows(Layers())), "2-10 ");
+  Tasks some = Layers();
+  some.priced.flows[5] = simulator::FlowId(0);
+  EXPECT_EQ(Stretches(some), "2-10 ");
+}
+
+// Kernel 3 runs beside the first flow; the second begins once kernel 4 has waited for that.
+TEST(FindStretches, TakesKernelsBesideAFlow) {
+  Tasks tasks;
+  tasks.Kernel({});
+  tasks.Kernel({});
+  tasks.Collective({1});
+  tasks.Kernel({});
+  tasks.Kernel({2});
+  tasks.Collective({4});
+  tasks.Kernel({5});
+  EXPECT_EQ(Stretches(WithFlows(tasks), {}), "0-6 ");
+}
+
+// Collective 3 begins when collective 2 has ended, and that may be before kernel 5 has waited.
+TEST(FindStretches, LeavesFlowsThatWaitForKernelsBesideAFlow) {
+  Tasks tasks;
+  tasks.Kernel({});
+  tasks.Kernel({});
+  tasks.Collective({1});
+  tasks.Kernel({});
+  tasks.Collective({3});
+  tasks.Kernel({2, 4});
+  EXPECT_EQ(Stretches(tasks, {}), "0-5 ");
+  EXPECT_EQ(Stretches(WithFlows(tasks), {}), "");
+}
+
+// With nothing beside them they are a row, and so is what begins when the last has ended.
+TEST(FindStretches, TakesFlowsBehindOneAnother) {
+  Tasks tasks;
+  tasks.Kernel({});
+  tasks.Collective({0});
+  tasks.Collective({0});
+  tasks.Kernel({1, 2});
+  tasks.Collective({0});
+  tasks.Kernel({4});
+  EXPECT_EQ(Stretches(WithFlows(tasks), {}), "0-5 ");
+  Tasks beside;
+  beside.Kernel({});
+  beside.Kernel({});
+  beside.Collective({0});
+  beside.Collective({0});
+  beside.Kernel({2, 3});
+  for (TemplateTask& task : beside.priced.task_template.tasks) task.duration = Duration(1);
+  EXPECT_EQ(Stretches(WithFlows(beside), {}), "");
+  Tasks late;
+  late.Kernel({});
+  late.Collective({0});
+  late.Collective({0});
+  late.Kernel({});
+  late.Kernel({1, 2});
+  EXPECT_EQ(Stretches(WithFlows(late), {}), "0-4 ");
+  late.priced.task_template.tasks[3].duration = Duration(1);  // beside both
+  EXPECT_EQ(Stretches(WithFlows(late), {}), "");
+}
+
+// Kernel 4 waits for the first of two alone.
+TEST(FindStretches, LeavesFlowsThatAreWaitedForOneByOne) {
+  Tasks tasks;
+  tasks.Kernel({});
+  tasks.Collective({0});
+  tasks.Collective({0});
+  tasks.Kernel({1});
+  tasks.Kernel({2});
+  EXPECT_EQ(Stretches(tasks, {}), "0-4 ");
+  EXPECT_EQ(Stretches(WithFlows(tasks), {}), "");
 }
 
 }  // namespace

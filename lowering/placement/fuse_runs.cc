@@ -254,7 +254,7 @@ void DropUnasked(Stage& stage) {
       if (number[i] < 0) continue;
       number[i] = static_cast<int32_t>(inputs.size());
       inputs.push_back(task_template.inputs[i]);
-      (priced == &stage.update ? by_update : asked).insert(task_template.inputs[i].origin);
+      (stage.IsUpdate(priced) ? by_update : asked).insert(task_template.inputs[i].origin);
     }
     task_template.inputs = std::move(inputs);
     const auto renumber = [&](TemplateDependency& on) {
@@ -304,10 +304,12 @@ void FuseSlices(Stage& stage, const Wanted& wanted, bool fuse, simulator::Progra
 void FuseRuns(Stage& stage, bool fuse, simulator::Program& program) {
   fuse_runs_cc::Origins wanted;
   for (const PricedTemplate* priced : stage.templates()) {
-    if (priced != &stage.update) fuse_runs_cc::FindWanted(priced->task_template, nullptr, wanted);
+    if (!stage.IsUpdate(priced)) fuse_runs_cc::FindWanted(priced->task_template, nullptr, wanted);
   }
   fuse_runs_cc::Origins by_update = wanted;
-  fuse_runs_cc::FindWanted(stage.update.task_template, &stage.LastBackward(), by_update);
+  for (const PricedTemplate* update : {&stage.update, &stage.late_update}) {
+    fuse_runs_cc::FindWanted(update->task_template, &stage.LastBackward(), by_update);
+  }
   // Only the last microbatch before an update makes what the update waits for.
   const bool apart =
       by_update.size() > wanted.size() && !stage.backward.later.task_template.tasks.empty();
@@ -329,7 +331,9 @@ void FuseRuns(Stage& stage, bool fuse, simulator::Program& program) {
     fuse_runs_cc::RunFusing(phase->later, of_first, open_later, program).Run(fuse);
   }
   for (const ir::ValueId origin : open_later) open_first.insert(origin);
-  fuse_runs_cc::RunFusing(stage.update, by_update, open_first, program).Run(fuse);
+  for (PricedTemplate* update : {&stage.update, &stage.late_update}) {
+    fuse_runs_cc::RunFusing(*update, by_update, open_first, program).Run(fuse);
+  }
   if (fuse) fuse_runs_cc::DropUnasked(stage);
 }
 

@@ -8,6 +8,7 @@
 #include "lowering/blocks/task_name.h"
 #include "lowering/placement/find_stretches.h"
 #include "lowering/placement/memory_profile.h"
+#include "simulator/program/time_alone.h"
 
 namespace orrery::lowering {
 namespace fuse_stretches_cc {
@@ -40,15 +41,15 @@ class StretchFusing {
     std::vector<TemplateTask> fused;
     std::vector<TemplateDependency> dependencies;
     std::vector<simulator::FlowId> flows;
+    FindDurations();
     for (const TaskSpan& span : spans_) {
       TemplateTask task = tasks()[span.begin];
-      flows.push_back(priced_.flows[span.begin]);
       const auto first = static_cast<uint32_t>(dependencies.size());
       for (TemplateDependency on : template_.DependenciesOf(task)) {
         if (!on.external) on.index = new_index_[static_cast<size_t>(on.index)];
         dependencies.push_back(on);
       }
-      if (span.end - span.begin > 1) Fuse(span, task);
+      flows.push_back(span.end - span.begin > 1 ? Fuse(span, task) : priced_.flows[span.begin]);
       task.dependency_begin = first;
       task.dependency_end = static_cast<uint32_t>(dependencies.size());
       fused.push_back(task);
@@ -62,8 +63,19 @@ class StretchFusing {
     priced_.other_durations.clear();  // folded: TakeSlowest has taken what there is to take
   }
 
-  // Plays it from the start of its first kernel.
-  void Fuse(const TaskSpan& span, TemplateTask& task) {
+  // Of what the network times, alone.
+  void FindDurations() {
+    durations_.clear();
+    for (size_t t = 0; t < tasks().size(); ++t) {
+      const simulator::FlowId flow = priced_.flows[t];
+      durations_.push_back(flow.valid() ? simulator::TimeAlone(program_.flow(flow), program_)
+                                        : tasks()[t].duration);
+    }
+  }
+
+  // Plays it from the start of its first kernel, as if nothing shared its links. The chain of its
+  // flows, where it has any, plays it as it is.
+  simulator::FlowId Fuse(const TaskSpan& span, TemplateTask& task) {
     std::array<Duration, simulator::kStreamKindCount> free = {};
     std::vector<simulator::StretchPart> parts;
     Duration sum;
@@ -74,28 +86,34 @@ class StretchFusing {
       for (const TemplateDependency& on : template_.DependenciesOf(of)) {
         const auto index = static_cast<size_t>(on.index);
         if (on.external || index < span.begin) continue;
-        start = std::max(start, SaturatedSum(starts_[index], tasks()[index].duration));
+        start = std::max(start, FinishOf(index));
       }
       starts_[t] = start;
-      free[StreamOf(of)] = SaturatedSum(start, of.duration);
-      sum = SaturatedSum(sum, of.duration);
+      free[StreamOf(of)] = FinishOf(t);
+      sum = SaturatedSum(sum, durations_[t]);
       if (!IsKernel(of)) collectives.push_back(t);
     }
     task.parts = sum;
     task.duration = free[static_cast<size_t>(simulator::StreamKind::kCompute)];
     std::ranges::stable_sort(collectives, {}, [&](size_t t) { return starts_[t]; });
-    AddParts(span, collectives, parts);
+    const std::vector<simulator::Leg> legs = AddParts(span, collectives, parts);
     task.label = program_.AddStretch(LabelOf(span, task.duration).label, parts);
     task.last_op = tasks()[span.end - 1].last_op;
+    if (legs.empty()) return {};
+    task.duration = Duration();
+    return program_.AddChain(legs);
   }
 
-  // What of each collective no kernel hides, each moment counted once.
-  void AddParts(const TaskSpan& span, const std::vector<size_t>& collectives,
-                std::vector<simulator::StretchPart>& parts) const {
+  // What of each collective no kernel hides, each moment counted once. Returns the chain of the
+  // flows, and what is between them: of a stretch without, nothing.
+  std::vector<simulator::Leg> AddParts(const TaskSpan& span, const std::vector<size_t>& collectives,
+                                       std::vector<simulator::StretchPart>& parts) const {
+    std::vector<simulator::Leg> legs;
+    Duration joined;  // where the last leg ends
     Duration until;
     size_t kernel = span.begin;
     for (const size_t t : collectives) {
-      const Duration finish = SaturatedSum(starts_[t], tasks()[t].duration);
+      const Duration finish = FinishOf(t);
       Duration at = std::max(until, starts_[t]);
       until = std::max(until, finish);
       Duration exposed;
@@ -117,11 +135,39 @@ class StretchFusing {
           same != parts.end() ? *same : parts.emplace_back(simulator::StretchPart{.label = label});
       part.bytes += facts.bytes;
       part.reduced += Bytes(facts.bytes.count() * facts.collectives);
-      part.total += tasks()[t].duration;
+      part.total += durations_[t];
       part.exposed += exposed;
+      if (!priced_.flows[t].valid()) continue;
+      const Duration kernels = FinishOf(KernelBefore(WaitsFor(t)));
+      legs.push_back({.before = starts_[t] - joined,
+                      .flow = priced_.flows[t],
+                      .beside = std::max(kernels - starts_[t], Duration()),
+                      .part = static_cast<int32_t>(&part - parts.data())});
+      joined = std::max(finish, kernels);
     }
+    if (!legs.empty()) legs.push_back({.before = FinishOf(span.end - 1) - joined});
+    return legs;
   }
-  Duration FinishOf(size_t t) const { return SaturatedSum(starts_[t], tasks()[t].duration); }
+  // The first kernel that waits for a collective or for one behind it, and the one that runs before
+  // a kernel: in a stretch.
+  size_t WaitsFor(size_t collective) const {
+    const auto waits = [&](const TemplateDependency& on) {
+      const auto index = static_cast<size_t>(on.index);
+      return !on.external && index >= collective && !IsKernel(tasks()[index]);
+    };
+    size_t t = collective + 1;
+    while (!IsKernel(tasks()[t]) ||
+           std::ranges::none_of(template_.DependenciesOf(tasks()[t]), waits)) {
+      ++t;
+    }
+    return t;
+  }
+  size_t KernelBefore(size_t t) const {
+    do --t;
+    while (!IsKernel(tasks()[t]));
+    return t;
+  }
+  Duration FinishOf(size_t t) const { return SaturatedSum(starts_[t], durations_[t]); }
 
   struct NamedLabel {
     std::string name;
@@ -141,8 +187,7 @@ class StretchFusing {
       const simulator::TaskLabel part = program_.label(tasks()[t].label);
       label.flops += part.flops;
       label.bytes += part.bytes;
-      const double share =
-          whole > Duration(0) ? tasks()[t].duration.seconds() / whole.seconds() : 0;
+      const double share = whole > Duration(0) ? durations_[t].seconds() / whole.seconds() : 0;
       for (size_t k = 0; k < part.kernels.size(); ++k) label.kernels[k] += share * part.kernels[k];
       for (size_t k = 0; k < part.sources.size(); ++k) label.sources[k] += share * part.sources[k];
     }
@@ -192,15 +237,16 @@ class StretchFusing {
   simulator::Program& program_;
   const std::vector<TaskSpan> spans_;  // all tasks, as they are to be
   std::vector<int32_t> new_index_;
-  std::vector<Duration> starts_;  // by task, after the first kernel of its stretch
+  std::vector<Duration> durations_;  // by task
+  std::vector<Duration> starts_;     // by task, after the first kernel of its stretch
   NamedLabel named_;
 };
 
-void FuseStage(Stage& stage, simulator::Program& program) {
+void FuseStage(const TemplateEnds& ends, Stage& stage, simulator::Program& program) {
   const HandedValues handed = FindHandedValues(stage);
   const bool apart = !stage.backward.last.task_template.tasks.empty();
   const auto fuse = [&](PricedTemplate& priced, bool by_update) {
-    StretchFusing(priced, FindStretches(priced, handed, by_update), program).Run();
+    StretchFusing(priced, FindStretches(priced, handed, ends, by_update), program).Run();
   };
   for (PhaseTemplates* phase : {&stage.forward, &stage.backward, &stage.weights}) {
     fuse(phase->first, !apart);
@@ -225,7 +271,8 @@ bool RunsPairs(const transforms::PipelineSchedule& schedule) {
 void FuseStretches(const transforms::PipelineSchedule& schedule, std::vector<Stage>& stages,
                    simulator::Program& program) {
   if (fuse_stretches_cc::RunsPairs(schedule)) return;
-  for (Stage& stage : stages) fuse_stretches_cc::FuseStage(stage, program);
+  const TemplateEnds ends = FindTemplateEnds(stages);
+  for (Stage& stage : stages) fuse_stretches_cc::FuseStage(ends, stage, program);
 }
 
 }  // namespace orrery::lowering

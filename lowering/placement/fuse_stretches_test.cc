@@ -52,22 +52,16 @@ ir::Function StepOf(const std::string& keys) {
   return step;
 }
 
-// Whatever is split: products along hp with the sequence whole or in parts, attention over cp,
-// experts over ep; layers of which one waits for its collective long after the other has begun.
-TEST(FuseStretches, ChangesNothing) {
-  const std::vector<std::string> models = {
-      "layers=8,hidden=64,heads=4,seq=32,vocab=96,tied_embeddings=0",
-      "layers=4,hidden=512,heads=8,kv_heads=4,seq=128,vocab=512,mlp=swiglu,flash=1",
-      "layers=4,hidden=256,heads=4,seq=64,vocab=256,experts=4,topk=2"};
-  int fewer = 0, all = 0;
+// Calls `play` with a step, its schedule and the ranks that exchange what layers are split into,
+// for plans of all schedules: products along hp with the sequence whole or in parts, attention over
+// cp, experts over ep; layers of which one waits for its collective long after the other has begun.
+template <typename Play>
+void ForEachPlan(const std::vector<std::string>& models, const std::vector<ParallelPlan>& plans,
+                 const Play& play) {
   for (const std::string& keys : models) {
     const ir::Function step = StepOf(keys);
     for (const char* name : {"1f1b", "gpipe", "interleaved", "zb-h1", "pipedream", "dualpipe"}) {
-      for (ParallelPlan plan : std::vector<ParallelPlan>{{.hp = 2, .pp = 2},
-                                                         {.dp = 2, .hp = 4},
-                                                         {.dp = 2, .hp = 2, .pp = 2, .zero = 3},
-                                                         {.hp = 2, .pp = 2, .cp = 2},
-                                                         {.pp = 2, .ep = 4}}) {
+      for (ParallelPlan plan : plans) {
         plan.microbatches = 8;
         const auto* schedule = transforms::FindSchedule(name).value();
         const transforms::PipelineShape shape = schedule->ShapeOf(static_cast<int32_t>(plan.pp), 8);
@@ -83,21 +77,70 @@ TEST(FuseStretches, ChangesNothing) {
           SCOPED_TRACE(testing::Message()
                        << keys << " " << name << " hp=" << plan.hp << " pp=" << plan.pp
                        << " cp=" << plan.cp << " ep=" << plan.ep << " parts=" << parts);
-          // Stages send over other links than their ranks exchange over: else all is flows.
-          const int64_t node = plan.hp * plan.cp * plan.ep;
-          const std::string cluster =
-              absl::StrCat("nodes:", 16 / node, "x", node, "@450GB/s,nic=50GB/s,nics=", node);
-          const PlayedProgram fused = Play(*pipelined, *schedule, cluster, {}, true);
-          const PlayedProgram whole = Play(*pipelined, *schedule, cluster, {}, false);
-          ExpectSame(fused, whole);
-          ++all;
-          fewer += 2 * fused.program.task_count() < whole.program.task_count() ? 1 : 0;
+          play(*pipelined, *schedule, plan.hp * plan.cp * plan.ep);
         }
       }
     }
   }
-  EXPECT_GT(all, 40);
-  EXPECT_GT(3 * fewer, all) << "hardly a stretch is found";
+}
+
+// What came of comparing programs with stretches and without.
+struct Compared {
+  int all = 0, fewer = 0, delayed = 0;  // half the tasks; something in the way of a chain
+
+  void Add(const transforms::PipelinedStep& step, const transforms::PipelineSchedule& schedule,
+           const std::string& cluster) {
+    const PlayedProgram fused = Play(step, schedule, cluster, {}, true);
+    const PlayedProgram whole = Play(step, schedule, cluster, {}, false);
+    ExpectSame(fused, whole);
+    ++all;
+    fewer += 2 * fused.program.task_count() < whole.program.task_count() ? 1 : 0;
+    delayed += fused.trace.delays.empty() ? 0 : 1;
+  }
+};
+
+TEST(FuseStretches, ChangesNothing) {
+  Compared compared;
+  ForEachPlan({"layers=8,hidden=64,heads=4,seq=32,vocab=96,tied_embeddings=0",
+               "layers=4,hidden=512,heads=8,kv_heads=4,seq=128,vocab=512,mlp=swiglu,flash=1",
+               "layers=4,hidden=256,heads=4,seq=64,vocab=256,experts=4,topk=2"},
+              {{.hp = 2, .pp = 2},
+               {.dp = 2, .hp = 4},
+               {.dp = 2, .hp = 2, .pp = 2, .zero = 3},
+               {.hp = 2, .pp = 2, .cp = 2},
+               {.pp = 2, .ep = 4}},
+              [&](const auto& step, const auto& schedule, int64_t node) {
+                // Stages send over other links than their ranks exchange over: else all is flows.
+                compared.Add(step, schedule,
+                             absl::StrCat("nodes:", 16 / node, "x", node,
+                                          "@450GB/s,nic=50GB/s,nics=", node));
+              });
+  EXPECT_GT(compared.all, 40);
+  EXPECT_GT(3 * compared.fewer, compared.all) << "hardly a stretch is found";
+}
+
+// Within a node sends go over the ports of what ranks exchange: then stretches are chains of flows,
+// and what is in their way shows in the report, by kind.
+TEST(FuseStretches, ChangesNothingWhereLinksAreShared) {
+  Compared compared;
+  ForEachPlan({"layers=8,hidden=512,heads=8,seq=128,vocab=512,mlp=swiglu,flash=1",
+               "layers=4,hidden=512,heads=8,kv_heads=4,seq=128,vocab=512,experts=8,topk=2",
+               "layers=8,hidden=256,heads=4,seq=64,vocab=256,experts=4,topk=2"},
+              {{.hp = 2, .pp = 2},
+               {.hp = 2, .pp = 4},
+               {.dp = 2, .hp = 2, .pp = 2, .zero = 1},
+               {.hp = 2, .pp = 2, .cp = 2},
+               {.hp = 4, .cp = 2},
+               {.pp = 2, .ep = 4}},
+              [&](const auto& step, const auto& schedule, int64_t) {
+                for (const char* cluster : {"dgx-a100:1", "nodes:2x8@1GB/s,nic=1GB/s,nics=1"}) {
+                  SCOPED_TRACE(cluster);
+                  compared.Add(step, schedule, cluster);
+                }
+              });
+  EXPECT_GT(compared.all, 60);
+  EXPECT_GT(3 * compared.fewer, compared.all) << "hardly a stretch is found";
+  EXPECT_GT(4 * compared.delayed, compared.all) << "hardly anything is in the way";
 }
 
 TEST(FuseStretches, LeavesRanksAloneThatCommunicationSlowsDown) {

@@ -17,15 +17,43 @@ constexpr TaskId kNobody;
 }  // namespace
 }  // namespace instantiator_cc
 
+size_t Instantiator::RunnersBegin(const Geometry& geometry, size_t stages,
+                                  std::vector<size_t>& begin) {
+  size_t runners = 0;
+  for (size_t s = 0; s < stages; ++s) {
+    begin.push_back(runners);
+    runners += static_cast<size_t>(geometry.RunnersOf(static_cast<int32_t>(s)));
+  }
+  return runners;
+}
+
 // Who made a value: in this microbatch, or, for the update at the end of the step, in the update or
 // in the last microbatch that ran.
-const Makers::Tasks* Instantiator::FindMade(int32_t stage, ir::ValueId origin,
-                                            int32_t microbatch) const {
-  const StageProgress& progress = progress_[static_cast<size_t>(stage)];
-  const Makers::Tasks* made = progress.makers.Find(origin, microbatch);
+const Makers::Tasks* Instantiator::FindMade(int32_t stage, ir::ValueId origin, int32_t microbatch) {
+  const StageProgress& of_stage = progress(stage, microbatch);
+  const Makers::Tasks* made = of_stage.makers.Find(origin, microbatch);
   if (made != nullptr || microbatch != kUpdate) return made;
-  made = progress.makers.Find(origin, progress.last_microbatch);
-  return made != nullptr ? made : progress.makers.Find(origin, progress.last_gradient);
+  if (geometry_.dealt()) return FindLastMade(stage, origin);
+  made = of_stage.makers.Find(origin, of_stage.last_microbatch);
+  return made != nullptr ? made : of_stage.makers.Find(origin, of_stage.last_gradient);
+}
+
+// Each replica has a last microbatch of its own.
+const Makers::Tasks* Instantiator::FindLastMade(int32_t stage, ir::ValueId origin) {
+  const std::vector<int32_t>& replicas = geometry_.replicas_at(geometry_.position_of(stage));
+  last_made_.assign(replicas.size(), instantiator_cc::kNobody);
+  bool found = false;
+  for (size_t a = 0; a < replicas.size(); ++a) {
+    const size_t runner =
+        first_runner_[static_cast<size_t>(stage)] + static_cast<size_t>(replicas[a]);
+    const StageProgress& of_replica = progress_[runner];
+    const Makers::Tasks* made = of_replica.makers.Find(origin, of_replica.last_microbatch);
+    if (made == nullptr) made = of_replica.makers.Find(origin, of_replica.last_gradient);
+    if (made == nullptr) continue;
+    found = true;
+    last_made_[a] = (*made)[a];
+  }
+  return found ? &last_made_ : nullptr;
 }
 
 void Instantiator::BeginUpdate(const Item& item) {
@@ -33,7 +61,7 @@ void Instantiator::BeginUpdate(const Item& item) {
   Begin(item, instance);
   const TaskTemplate& update = item.priced->task_template;
   const auto waits_for_backward_alone = [&](const TemplateTask& task) {
-    return !task.group.empty() && task.stream == StreamKind::kData &&
+    return task.stream == StreamKind::kData &&
            std::ranges::all_of(update.DependenciesOf(task), &TemplateDependency::external);
   };
   while (instance.next < update.tasks.size() &&
@@ -79,7 +107,9 @@ void Instantiator::Begin(const Item& item, Instance& instance) {
     if (IsKernel(task)) instance.total += task.duration;
   }
   FindInputs(instance);
-  if (item.microbatch != kUpdate) progress(item.stage).last_microbatch = item.microbatch;
+  if (item.microbatch != kUpdate) {
+    progress(item.stage, item.microbatch).last_microbatch = item.microbatch;
+  }
 }
 
 void Instantiator::InstantiateRun(Instance& instance) {
@@ -95,7 +125,9 @@ void Instantiator::InstantiateNext(Instance& instance) {
   const size_t actors = ActorCount(instance.item);
   if (IsKernel(task)) instance.done += task.duration;
   if (task.group.empty() || actors == 1) {
-    for (size_t a = 0; a < actors; ++a) InstantiateKernel(instance, t, a);
+    for (size_t a = 0; a < actors; ++a) {
+      if (Runs(instance.item, a)) InstantiateKernel(instance, t, a);
+    }
   } else {
     InstantiateCollective(instance, t);
   }
@@ -107,6 +139,7 @@ void Instantiator::End(Instance& instance) {
   const std::vector<int32_t>& releases = instance.item.priced->task_template.releases;
   const std::vector<Actor>& actors = StageOf(instance.item).actors;
   for (size_t a = 0; a < actors.size() && !releases.empty(); ++a) {
+    if (!Runs(instance.item, a)) continue;
     std::vector<TaskId>& dropped = releases_[actors[a].rank];
     dropped.clear();
     for (const int32_t task : releases) {
@@ -119,7 +152,7 @@ void Instantiator::End(Instance& instance) {
 void Instantiator::RememberMakers(Instance& instance) {
   const TaskTemplate& task_template = instance.item.priced->task_template;
   const size_t actors = ActorCount(instance.item);
-  Makers& makers = progress(instance.item.stage).makers;
+  Makers& makers = progress(instance.item.stage, instance.item.microbatch).makers;
   const auto remember = [&](ir::ValueId origin, const std::vector<TaskId>& tasks, int32_t index) {
     Makers::Tasks made(actors);
     for (size_t a = 0; a < actors; ++a) made[a] = tasks[static_cast<size_t>(index) * actors + a];
@@ -147,7 +180,8 @@ void Instantiator::FindInputs(Instance& instance) {
     const Makers::Tasks* made =
         FindMade(instance.item.stage, task_template.inputs[i].origin, instance.item.microbatch);
     if (made == nullptr && after_gathers) {
-      made = progress(instance.item.stage).makers.Find(task_template.inputs[i].origin, kUpdate);
+      made = progress(instance.item.stage, kUpdate)
+                 .makers.Find(task_template.inputs[i].origin, kUpdate);
     }
     if (made == nullptr) continue;
     for (size_t a = 0; a < actors; ++a) instance.inputs[i * actors + a] = (*made)[a];
@@ -194,8 +228,9 @@ void Instantiator::InstantiateKernel(Instance& instance, size_t t, size_t actor)
 void Instantiator::InstantiateCollective(Instance& instance, size_t t) {
   const Stage& stage = StageOf(instance.item);
   const TemplateTask& task = instance.item.priced->task_template.tasks[t];
-  const auto& groups = pricing_.GroupsOf(task.group);
+  const auto& groups = pricing_.GroupsOf(instance.item.stage, task.group);
   for (size_t g = 0; g < groups.size(); ++g) {
+    if (!Runs(instance.item, static_cast<size_t>(groups[g].front()))) continue;
     after_.clear();
     streams_.clear();
     for (const int32_t position : groups[g]) {
@@ -220,6 +255,7 @@ void Instantiator::AddMemory(Instance& instance) {
   const Stage& stage = StageOf(instance.item);
   const size_t actors = stage.actors.size();
   for (size_t a = 0; a < actors; ++a) {
+    if (!Runs(instance.item, a)) continue;
     for (const TemplateMemory& memory : instance.item.priced->task_template.memory) {
       program_.AddMemoryEvent(
           {.task = instance.task_of[static_cast<size_t>(memory.task) * actors + a],
@@ -237,9 +273,10 @@ void Instantiator::InstantiateSend(const Item& item, size_t send) {
   if (!geometry_.Travels(item.stage, row.to)) {
     return HandOver(item, row, made);
   }
-  Makers::Tasks tasks = Transfer(item, send, made);
+  Makers::Tasks tasks =
+      row.across.messages.empty() ? Transfer(item, send, made) : TransferAcross(item, row, made);
   if (!remembers_) return;
-  progress(row.to).makers.Remember(row.origin, item.microbatch, std::move(tasks));
+  progress(row.to, item.microbatch).makers.Remember(row.origin, item.microbatch, std::move(tasks));
 }
 
 // Both stages are on one rank. What the first one keeps is there twice: as far as memory goes, the
@@ -250,39 +287,45 @@ void Instantiator::HandOver(const Item& item, const TemplateSend& send, const Ma
     if (!(*made)[a].valid()) continue;
     program_.AddMemoryEvent({.task = (*made)[a],
                              .rank = from.actors[a].rank,
-                             .kind = item.microbatch == kUpdate
-                                         ? simulator::MemoryKind::kGradients
-                                         : simulator::MemoryKind::kActivations,
+                             .kind = SentKind(item),
                              .bytes = send.bytes.count()});
   }
   if (made == nullptr) return;
-  progress(send.to).makers.Remember(send.origin, item.microbatch, *made);
+  progress(send.to, item.microbatch).makers.Remember(send.origin, item.microbatch, *made);
+}
+
+Instantiator::SendStreams Instantiator::StreamsOf(const Item& item,
+                                                  const TemplateSend& send) const {
+  // Beside updates of asynchronous schedules pipelines go on, whose messages must not be held up:
+  // so those between the first and the last stage go the other way round a ring, on which nothing
+  // is.
+  const bool around = IsUpdate(item) && item.microbatch != kUpdate;
+  const bool next = (geometry_.position_of(send.to) > geometry_.position_of(item.stage)) != around;
+  const bool waits = options_.kernels.waits_for_sends && !IsUpdate(item);
+  return {.sending = waits  ? StreamKind::kCompute
+                     : next ? StreamKind::kSendNext
+                            : StreamKind::kSendPrevious,
+          .receiving = next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext};
 }
 
 Makers::Tasks Instantiator::Transfer(const Item& item, size_t send, const Makers::Tasks* made) {
   const TemplateSend& row = item.priced->task_template.sends[send];
   const Stage& from = StageOf(item);
   const Stage& to = stages_[static_cast<size_t>(row.to)];
-  const bool next = geometry_.position_of(row.to) > geometry_.position_of(item.stage);
-  const bool waits = options_.kernels.waits_for_sends && item.microbatch != kUpdate;
-  const auto kind = item.microbatch == kUpdate ? simulator::MemoryKind::kGradients
-                                               : simulator::MemoryKind::kActivations;
+  const SendStreams streams = StreamsOf(item, row);
+  const simulator::MemoryKind kind = SentKind(item);
   Makers::Tasks tasks(from.actors.size());
   for (size_t a = 0; a < from.actors.size(); ++a) {
     after_.clear();
     if (made != nullptr && (*made)[a].valid()) after_.push_back((*made)[a]);
     const TaskTime time = fold_ ? item.priced->sends[send] : pricing_.TimeOf(row.movement, a);
-    const StreamKind sending = waits  ? StreamKind::kCompute
-                               : next ? StreamKind::kSendNext
-                                      : StreamKind::kSendPrevious;
-    const StreamKind receiving = next ? StreamKind::kReceivePrevious : StreamKind::kReceiveNext;
-    tasks[a] = program_.AddRendezvous(
-        std::array{StreamOf(from.actors[a], sending), StreamOf(to.actors[a], receiving)},
-        {.duration = time.duration,
-         .flow = time.flow,
-         .label = row.label,
-         .microbatch = item.microbatch},
-        after_);
+    tasks[a] = program_.AddRendezvous(std::array{StreamOf(from.actors[a], streams.sending),
+                                                 StreamOf(to.actors[a], streams.receiving)},
+                                      {.duration = time.duration,
+                                       .flow = time.flow,
+                                       .label = row.label,
+                                       .microbatch = item.microbatch},
+                                      after_);
     const auto take = [&](simulator::RankClassId rank, int64_t bytes) {
       program_.AddMemoryEvent({.task = tasks[a], .rank = rank, .kind = kind, .bytes = bytes});
     };

@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/memory_overhead.h"
 #include "cost_models/cost_model.h"
+#include "cost_models/gradient_compression.h"
 #include "lowering/blocks/stack_kernels.h"
 #include "lowering/blocks/stack_memory.h"
 #include "simulator/program/program.h"
@@ -35,6 +36,8 @@ struct LoweringOptions {
   /// At most that much of a stage's gradients is reduced at once; 0: each gradient by itself. Not
   /// read when `blocking`. PyTorch's choice.
   Bytes bucket_size = Bytes(25 << 20);
+  /// What ranks exchange in the place of all-reduces of gradients. Not read when `blocking`.
+  cost_models::GradientCompression compression = {};
   /// Flows for all communication and resources for all links that carry it, for traces and reports
   /// of links. If not, only for what shares a link with something else. No time depends on it.
   bool every_link = false;

@@ -9,6 +9,7 @@
 #include "cost_models/cost_model.h"
 #include "lowering/lower.h"
 #include "simulator/engine/play.h"
+#include "simulator/program/trace.h"
 #include "simulator/report/report.h"
 #include "transforms/schedules/schedule.h"
 
@@ -20,6 +21,7 @@ namespace orrery::lowering {
 struct PlayedProgram {
   simulator::Program program;
   simulator::Report report;
+  simulator::Trace trace = {};
 };
 
 /// The program of a step, of several rounds where the schedule never drains.
@@ -42,9 +44,10 @@ inline PlayedProgram PlayLowered(const transforms::PipelinedStep& step,
                                  const transforms::PipelineSchedule& schedule,
                                  const cluster::Cluster& cluster, const LoweringOptions& options) {
   PlayedProgram played{.program = Lowered(step, schedule, cluster, options), .report = {}};
-  const auto trace = simulator::Play(played.program, nullptr);
+  auto trace = simulator::Play(played.program, nullptr);
   EXPECT_TRUE(trace.ok()) << trace.status();
   played.report = simulator::Summarize(played.program, *trace);
+  played.trace = *std::move(trace);
   return played;
 }
 

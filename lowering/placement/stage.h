@@ -58,13 +58,19 @@ struct Stage {
   PhaseTemplates forward, backward, weights;  // weights: empty where backward is not split
   PricedTemplate update;
   PricedTemplate gathers;  // of the update before, where it gathers beside forward (TakeGathers)
+  PricedTemplate late_update;         // of asynchronous schedules, what TakeLate takes of `update`
+  std::vector<int32_t> awaited = {};  // the stages that it waits for
 
   /// Of which those of slices come last.
   template <typename Template>
-  using Templates = absl::InlinedVector<Template*, 10>;
+  using Templates = absl::InlinedVector<Template*, 11>;
   Templates<PricedTemplate> templates() { return TemplatesOf<PricedTemplate>(*this); }
   Templates<const PricedTemplate> templates() const {
     return TemplatesOf<const PricedTemplate>(*this);
+  }
+  /// Whether it is the update, or the late part of it.
+  bool IsUpdate(const PricedTemplate* priced) const {
+    return priced == &update || priced == &late_update;
   }
   /// What makes the last gradients before the update.
   const TaskTemplate& LastBackward() const {
@@ -77,7 +83,7 @@ struct Stage {
     Templates<Template> all = {&self.forward.first,  &self.forward.later, &self.backward.first,
                                &self.backward.later, &self.backward.last, &self.weights.first,
                                &self.weights.later,  &self.weights.last,  &self.update,
-                               &self.gathers};
+                               &self.gathers,        &self.late_update};
     for (auto* phase : {&self.forward, &self.backward}) {
       for (Template& slice : phase->slices) all.push_back(&slice);
     }
@@ -112,18 +118,18 @@ struct Repetitions {
     return asynchronous() ? (number + 1) % update_every == 0 : number + 1 == count;
   }
   /// Of each of Stage::templates but those of slices, at most. These are instantiated once.
-  std::array<int64_t, 10> counts() const {
+  std::array<int64_t, 11> counts() const {
     const int64_t updates = asynchronous() ? microbatches / update_every + 1 : 1;
     const int64_t first = always_first() ? microbatches : updates;
     const int64_t later = always_first() ? 0 : microbatches;
-    return {first, later, first, later, updates, first, later, updates, updates, 1};
+    return {first, later, first, later, updates, first, later, updates, updates, 1, updates};
   }
   /// Rows that `rows_of` counts in the templates of a stage, each as often as a rank has it.
   template <typename RowsOf>
   int64_t CountOnARank(const Stage& stage, const RowsOf& rows_of) const {
     int64_t rows = 0;
     const auto templates = stage.templates();
-    const std::array<int64_t, 10> times = counts();
+    const std::array<int64_t, 11> times = counts();
     for (size_t b = 0; b < templates.size(); ++b) {
       rows += rows_of(templates[b]->task_template) * (b < times.size() ? times[b] : 1);
     }

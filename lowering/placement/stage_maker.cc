@@ -3,18 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "lowering/blocks/compressed_reductions.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/blocks/residents.h"
 #include "lowering/placement/fuse_stretches.h"
 #include "lowering/placement/used_labels.h"
+#include "transforms/stages/dealt_orders.h"
+#include "transforms/stages/dealt_rounds.h"
+#include "transforms/stages/placed_orders.h"
 
 namespace orrery::lowering {
 
 std::vector<Stage> StageMaker::Make() {
   stages_ = TemplateMaker(of_, kinds_).Make();
   uses_host_ = transforms::FindHostWork(input_.step).copies;
-  alike_ = input_.options.fold && OneKindAStage() && pricing_.AllGroupsAlike();
-  fold_ = input_.options.fold && (alike_ || HasTooManyTasks());
+  const bool folds = input_.options.fold && !geometry_.unequal();
+  alike_ = folds && OneKindAStage() && pricing_.AllGroupsAlike();
+  fold_ = folds && (alike_ || HasTooManyTasks());
   pricing_.Prepare(fold_, program_);
   MakeRanks();
   SetLevels();
@@ -32,10 +37,9 @@ bool StageMaker::Serves(const Repetitions& repetitions) const {
   const StageMaterials other{of_.input, of_.geometry, repetitions, of_.pricing, of_.program};
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
     if (SeesOne(other, s) != SeesOne(of_, s)) return false;
-    const auto versions = input_.schedule.weight_versions;
-    if (versions(repetitions.shape, s) != versions(repetitions_.shape, s)) return false;
+    if (VersionsOf(repetitions, s) != VersionsOf(repetitions_, s)) return false;
   }
-  return !input_.options.fold || alike_;
+  return !input_.options.fold || alike_ || geometry_.unequal();
 }
 
 const cluster::Device& StageMaker::DeviceOf(int32_t rank) const {
@@ -111,23 +115,76 @@ void StageMaker::MakeActors(int32_t position) {
   }
 }
 
+// A communicator for stages is there where there are any.
+ir::Mesh StageMaker::MeshOfAll(int32_t position) const {
+  if (!geometry_.unequal()) return input_.step.mesh;
+  std::vector<ir::Axis> axes = geometry_.mesh_at(position).axes();
+  for (ir::Axis& axis : axes) {
+    if (axis.name == "pp") axis.size = geometry_.positions();
+  }
+  return ir::Mesh(std::move(axes));
+}
+
+int64_t StageMaker::SamplesAt(int32_t position) const {
+  return geometry_.unequal()
+             ? input_.step.unequal.places[static_cast<size_t>(position)].microbatch_size
+             : input_.step.microbatch_size;
+}
+
+// Of the replica that has most.
+int64_t StageMaker::MicrobatchesOf(int32_t position) const {
+  if (!geometry_.dealt()) return input_.step.microbatches;
+  if (input_.schedule.asynchronous) {
+    const int64_t replicas = geometry_.RunnersOf(position);
+    return (input_.step.microbatches + replicas - 1) / replicas;
+  }
+  return transforms::MostDealt(input_.step.unequal.replica_of[static_cast<size_t>(position)]);
+}
+
+// Microbatches that a rank of a stage has between their forward and backward, at most.
+int64_t StageMaker::UnderWayOn(int32_t s) const {
+  if (input_.step.unequal.placed) {
+    return transforms::MostUnderWay(transforms::PlacedStagesOf(input_.step),
+                                    input_.step.microbatches,
+                                    input_.schedule.name == "gpipe")[static_cast<size_t>(s)];
+  }
+  const int32_t position = geometry_.position_of(s);
+  if (geometry_.dealt() && input_.schedule.asynchronous) {
+    return transforms::UnderWay(
+        transforms::ReplicasOf(input_.step.unequal))[static_cast<size_t>(position)];
+  }
+  return std::min<int64_t>(MicrobatchesOf(position), geometry_.positions() - position);
+}
+
+int32_t StageMaker::VersionsOf(const Repetitions& repetitions, int32_t s) const {
+  if (!geometry_.dealt()) return input_.schedule.weight_versions(repetitions.shape, s);
+  return transforms::DealtWeightVersions(input_.schedule,
+                                         transforms::ReplicasOf(input_.step.unequal), s);
+}
+
 // Ranks of a position hold the same.
 void StageMaker::AddResidentsOf(int32_t position) {
   const std::vector<Actor>& actors = actors_[static_cast<size_t>(position)];
   const simulator::RankClassId first = actors.front().rank;
-  AddOverhead(input_.options.memory_overhead, input_.step.mesh, first, program_);
+  AddOverhead(input_.options.memory_overhead, MeshOfAll(position), first, program_);
   std::vector<char> seen;
   for (int32_t s = 0; s < geometry_.stages(); ++s) {
     if (geometry_.position_of(s) != position) continue;
-    const int32_t versions = input_.schedule.weight_versions(repetitions_.shape, s);
+    const int32_t versions = VersionsOf(repetitions_, s);
+    const int64_t microbatches = MicrobatchesOf(position);
     AddResidents({.step = input_.step,
                   .stage = s,
                   .weight_versions = versions,
-                  .microbatches_under_way =
-                      std::min<int64_t>(input_.step.microbatches, geometry_.positions() - position),
+                  .microbatches_under_way = UnderWayOn(s),
+                  .microbatches = microbatches,
+                  .microbatch_size = SamplesAt(position),
                   .rank = first,
                   .stack_memory = input_.options.stack_memory},
                  seen, program_);
+    program_.AddResident(
+        first, simulator::MemoryKind::kBuffers,
+        KeptByCompression(input_.options.compression,
+                          input_.step.stages[static_cast<size_t>(s)].update.function));
   }
   for (size_t a = 1; a < actors.size(); ++a) {
     for (int kind = 0; kind < simulator::kAllMemoryKindCount; ++kind) {
@@ -163,6 +220,12 @@ void StageMaker::SetLevels() {
       }
       for (const TemplateSend& send : priced->task_template.sends) {
         if (send.movement.valid()) program_.SetLevel(send.label, pricing_.LevelOf(send.movement));
+        for (const SendMessage& message : send.across.messages) {
+          program_.SetLevel(message.label, pricing_.LevelOf(message.movement));
+        }
+        if (send.across.gathering.valid()) {
+          program_.SetLevel(send.across.label, pricing_.LevelOf(send.across.gathering));
+        }
       }
     }
   }
@@ -170,8 +233,8 @@ void StageMaker::SetLevels() {
 
 void StageMaker::PriceTemplates() {
   if (!fold_) return;
-  for (Stage& stage : stages_) {
-    for (PricedTemplate* priced : stage.templates()) {
+  for (int32_t s = 0; s < geometry_.stages(); ++s) {
+    for (PricedTemplate* priced : stages_[static_cast<size_t>(s)].templates()) {
       TakeSlowest(*priced);
       priced->flows.resize(priced->task_template.tasks.size());
       for (size_t t = 0; t < priced->task_template.tasks.size(); ++t) {
@@ -181,7 +244,7 @@ void StageMaker::PriceTemplates() {
         task.duration = time.duration;
         priced->flows[t] = time.flow;
         program_.SetCollectives(task.label,
-                                static_cast<int32_t>(pricing_.GroupsOf(task.group).size()));
+                                static_cast<int32_t>(pricing_.GroupsOf(s, task.group).size()));
       }
       for (const TemplateSend& send : priced->task_template.sends) {
         priced->sends.push_back(send.movement.valid() ? pricing_.TimeOf(send.movement, 0)

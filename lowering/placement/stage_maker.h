@@ -40,6 +40,11 @@ class StageMaker {
   bool OneKindAStage() const;
   void MakeRanks();
   void MakeActors(int32_t position);
+  ir::Mesh MeshOfAll(int32_t position) const;
+  int64_t SamplesAt(int32_t position) const;
+  int64_t MicrobatchesOf(int32_t position) const;
+  int64_t UnderWayOn(int32_t s) const;
+  int32_t VersionsOf(const Repetitions& repetitions, int32_t s) const;
   void AddResidentsOf(int32_t position);
   Bytes CapacityOf(int32_t rank) const;
   void SetLevels();

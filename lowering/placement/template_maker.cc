@@ -1,17 +1,23 @@
 #include "lowering/placement/template_maker.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
 #include "cost_models/collectives/choice.h"
 #include "ir/op_kind.h"
 #include "lowering/blocks/buckets.h"
+#include "lowering/blocks/compressed_reductions.h"
 #include "lowering/blocks/stragglers.h"
+#include "lowering/placement/boundary_sends.h"
 #include "lowering/placement/early_gathers.h"
 #include "lowering/placement/fuse_runs.h"
+#include "lowering/placement/late_update.h"
 #include "support/check.h"
+#include "transforms/stages/dealt_orders.h"
 
 namespace orrery::lowering {
 namespace template_maker_cc {
@@ -51,6 +57,11 @@ bool MaySlowDown(const LoweringInput& input) {
 // In two pipelines a stage sees the microbatches of its own.
 bool SeesOne(const StageMaterials& of, int32_t stage) {
   if (of.repetitions.always_first()) return true;
+  if (of.geometry.dealt()) {
+    if (of.repetitions.asynchronous()) return false;
+    const auto position = static_cast<size_t>(of.geometry.position_of(stage));
+    return transforms::MostDealt(of.input.step.unequal.replica_of[position]) == 1;
+  }
   if (of.input.schedule.placement != transforms::StagePlacement::kTwoWay) return false;
   const bool second = stage >= of.geometry.stages() / 2;
   return (of.repetitions.microbatches + (second ? 0 : 1)) / 2 == 1;
@@ -71,16 +82,81 @@ std::vector<Stage> TemplateMaker::Make() && {
   return std::move(stages_);
 }
 
+// Of which part of a stage its templates are, by their number in Stage::templates.
+const transforms::StageFunction& TemplateMaker::PartOf(int32_t s, size_t number) const {
+  const transforms::PipelineStage& parts = PartsOf(s);
+  if (number < 2) return parts.forward;
+  if (number < 5) return parts.backward;
+  return number < 8 ? parts.weights : parts.update;
+}
+
 void TemplateMaker::Announce(int32_t s) {
+  size_t number = 0;
   for (PricedTemplate* priced : stages_[static_cast<size_t>(s)].templates()) {
     for (TemplateTask& task : priced->task_template.tasks) {
       if (!task.group.empty()) task.movement = of_.pricing.Expect(s, RequestOf(task));
     }
     for (TemplateSend& send : priced->task_template.sends) {
       const bool travels = of_.geometry.Travels(s, send.to);
-      send.movement = travels ? of_.pricing.Expect(s, RequestOf(send)) : MovementId();
+      if (travels && of_.geometry.unequal()) {
+        AnnounceAcross(s, PartOf(s, number), send);
+      } else {
+        send.movement = travels ? of_.pricing.Expect(s, RequestOf(send)) : MovementId();
+      }
     }
+    ++number;
   }
+}
+
+void TemplateMaker::AnnounceAcross(int32_t s, const transforms::StageFunction& part,
+                                   TemplateSend& send) {
+  const ir::OpId op = part.function.order()[static_cast<size_t>(send.op)];
+  const ir::TensorType& type = part.function.type(part.function.operands(op)[0]);
+  const bool once = &part == &PartsOf(s).update;
+  const ir::TensorType* received = FindReceived(PartsOf(send.to), send.origin);
+  ORRERY_CHECK(received != nullptr)
+      << "stage " << send.to << " does not receive what " << s << " sends";
+  const BoundarySend boundary{.from = s, .to = send.to, .type = type, .received = *received};
+  send.across = MessagesOf(boundary, once, of_.geometry, of_.pricing);
+  // Reports count what a message has, not what a rank has of the value.
+  std::map<Bytes, simulator::LabelId> labels = {{send.bytes, send.label}};
+  for (SendMessage& message : send.across.messages) {
+    const auto [label, is_new] = labels.try_emplace(message.bytes);
+    if (is_new) {
+      simulator::TaskLabel of_size = of_.program.label(send.label);
+      of_size.bytes = message.bytes;
+      label->second = of_.program.AddLabel(of_size);
+    }
+    message.label = label->second;
+  }
+  if (send.across.gather.empty()) return;
+  const std::string axes =
+      of_.geometry.mesh_at(of_.geometry.position_of(send.to)).Names(send.across.gather);
+  simulator::TaskLabel label = of_.program.label(send.label);
+  label.kind = simulator::TaskKind::kCollective;
+  label.stage = send.to;
+  label.bytes = send.across.received;
+  const std::string communication = absl::StrCat("all-gather ", axes);
+  label.communication = communication;
+  send.across.label = of_.program.AddLabel(label);
+}
+
+// Gradients, as they become ready, and compressed where that is wanted.
+void TemplateMaker::Reduce(const ir::Function& update, const Stage& stage,
+                           const TemplateContext& context, TaskTemplate& task_template,
+                           simulator::Program& program) const {
+  const cost_models::GradientCompression& compression = input_.options.compression;
+  std::vector<cost_models::GradientSize> sizes;
+  if (compression) sizes = GradientSizes(compression, update, task_template);
+  FormBuckets(stage.LastBackward(), input_.options.bucket_size, task_template, program,
+              compression ? &sizes : nullptr);
+  if (!compression) return;
+  CompressReductions({.compression = compression,
+                      .mesh = update.mesh(),
+                      .cost_model = context.cost_model,
+                      .device = *context.device,
+                      .program = program},
+                     sizes, task_template);
 }
 
 // `stage` has all templates but those that come after this one.
@@ -99,8 +175,7 @@ PricedTemplate TemplateMaker::MakeTemplate(const transforms::StageFunction& part
       WaitForTheSlowest(part.function.mesh(), context.cost_model.Straggling(*of_kind.device),
                         task_template.tasks);
     }
-    if (overlaps)
-      FormBuckets(stage.LastBackward(), input_.options.bucket_size, task_template, program);
+    if (overlaps) Reduce(part.function, stage, of_kind, task_template, program);
     return task_template;
   };
   const std::vector<int32_t>& kinds = KindsOf(context.stage);
@@ -127,12 +202,13 @@ size_t TemplateMaker::SizeOf(int32_t s) const {
 
 // A stage before this one that may do the same; -1: none.
 int32_t TemplateMaker::FindAlike(int32_t s) const {
-  if (!input_.step.slices.empty()) return -1;
+  if (!input_.step.slices.empty() || of_.geometry.unequal()) return -1;
   const auto last = last_of_size_.find(SizeOf(s));
   const int32_t before = last == last_of_size_.end() ? -1 : last->second;
   const bool two_way = input_.schedule.placement == transforms::StagePlacement::kTwoWay;
   const int32_t twin = two_way ? s - of_.geometry.stages() / 2 : -1;
   for (const int32_t made : {twin, before}) {
+    if (made >= 0 && !stages_[static_cast<size_t>(made)].awaited.empty()) continue;
     if (made >= 0 && KindsOf(made) == KindsOf(s) && SeesOne(of_, made) == SeesOne(of_, s))
       return made;
   }
@@ -154,7 +230,7 @@ bool TemplateMaker::CopyFromEarlier(int32_t s) {
 // Of the first group of a stage along the axes.
 std::vector<cluster::DeviceId> TemplateMaker::FirstGroup(int32_t s, const ir::AxisList& axes) {
   std::vector<cluster::DeviceId> devices;
-  for (const int32_t position : of_.pricing.GroupsOf(axes).front()) {
+  for (const int32_t position : of_.pricing.GroupsOf(s, axes).front()) {
     const int32_t rank = of_.geometry.ranks_of_stage(s)[static_cast<size_t>(position)];
     devices.push_back(of_.geometry.device(rank));
   }
@@ -258,6 +334,10 @@ void TemplateMaker::MakeUpdate(TemplateContext context, Stage& stage) {
                      !of_.repetitions.asynchronous() && input_.step.slices.empty();
   if (ahead) context.gathered_at_once = std::max(Bytes(1), input_.options.bucket_size);
   stage.update = MakeTemplate(parts.update, stage, context);
+  if (of_.repetitions.asynchronous()) {
+    stage.awaited = AwaitedStages(parts.update, context.stage);
+    stage.late_update = TakeLate(parts, context.stage, stage.update);
+  }
   if (ahead) {
     stage.gathers = TakeGathers(parts.update, stage.forward.first.task_template, stage.update);
   }

@@ -47,11 +47,14 @@ class TemplateMaker {
  private:
   PricedTemplate MakeTemplate(const transforms::StageFunction& part, const Stage& stage,
                               const TemplateContext& context);
+  void Reduce(const ir::Function& update, const Stage& stage, const TemplateContext& context,
+              TaskTemplate& task_template, simulator::Program& program) const;
   size_t SizeOf(int32_t s) const;
   int32_t FindAlike(int32_t s) const;
   bool CopyFromEarlier(int32_t s);
   void MakeStage(int32_t s);
   void Announce(int32_t s);
+  void AnnounceAcross(int32_t s, const transforms::StageFunction& part, TemplateSend& send);
   TemplateContext ContextOf(int32_t s);
   void MakePhases(TemplateContext context, Stage& stage);
   void MakeSlices(TemplateContext context, Stage& stage);
@@ -65,6 +68,8 @@ class TemplateMaker {
   const std::vector<int32_t>& KindsOf(int32_t s) const {
     return kinds_[static_cast<size_t>(of_.geometry.position_of(s))];
   }
+
+  const transforms::StageFunction& PartOf(int32_t s, size_t number) const;
 
   const StageMaterials& of_;
   const LoweringInput& input_;

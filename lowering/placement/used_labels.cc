@@ -17,7 +17,11 @@ void ForLabels(std::vector<Stage>& stages, const Visit& visit) {
   for (Stage& stage : stages) {
     for (PricedTemplate* priced : stage.templates()) {
       for (TemplateTask& task : priced->task_template.tasks) visit(task.label);
-      for (TemplateSend& send : priced->task_template.sends) visit(send.label);
+      for (TemplateSend& send : priced->task_template.sends) {
+        visit(send.label);
+        if (send.across.label.valid()) visit(send.across.label);
+        for (SendMessage& message : send.across.messages) visit(message.label);
+      }
     }
   }
 }

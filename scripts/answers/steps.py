@@ -11,7 +11,7 @@ from typing import TypeVar
 # Stages that a rank holds with each pipeline schedule.
 SCHEDULES = {
     "1f1b": 1, "gpipe": 1, "zb-h1": 1, "zb-h2": 1, "zb-1p": 1, "distir": 1, "pipedream": 1,
-    "pipedream-2bw": 1, "ampnet": 1, "terapipe": 1, "interleaved": 2, "looped-bfs": 2,
+    "pipedream-2bw": 1, "pipemare": 1, "ampnet": 1, "terapipe": 1, "interleaved": 2, "looped-bfs": 2,
     "interleaved-zero-bubble": 2, "zbv": 2, "zbv-auto": 2, "v-half": 2, "v-min": 2, "1f1b-v": 2,
     "dualpipe": 2, "dualpipe-v": 2, "chimera": 2,
 }  # fmt: skip

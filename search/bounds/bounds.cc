@@ -193,6 +193,10 @@ Bytes Bounds::MemoryOf(const ParallelPlan& plan) {
 }
 
 PlanBound Bounds::Of(const ParallelPlan& plan) {
+  if (plan.unequal()) {  // sums over stages that are alike say nothing of others
+    const auto least = static_cast<double>(LeastMemory(weights_, plan).count());
+    return {.memory = Bytes(static_cast<int64_t>(least * bounds_cc::kBelow)), .time = {}};
+  }
   return {.memory = MemoryOf(plan), .time = time_.Of(plan)};
 }
 

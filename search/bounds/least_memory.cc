@@ -11,7 +11,7 @@ WeightBytes SumWeights(const Setting& setting) {
   WeightBytes sums;
   for (const ir::Input& input : setting.step.inputs()) {
     const auto size = static_cast<double>(SizeOf(setting.step.type(input.value)).count());
-    if (input.role == ir::InputRole::kParameter) sums.parameters += size;
+    if (ir::IsWeight(input.role)) sums.parameters += size;
     if (input.role == ir::InputRole::kState) sums.states += size;
   }
   return sums;
@@ -37,7 +37,9 @@ Bytes MemoryLimit(const Setting& setting, const ParallelPlan& plan) {
   Bytes most = cluster.device.memory;
   if (cluster.kind_count() > 1) {
     most = Bytes(0);
-    const int64_t ranks = std::min<int64_t>(plan.ranks(), cluster.size());
+    const int64_t ranks = plan.stage_meshes.empty() && plan.placement.empty()
+                              ? std::min<int64_t>(plan.ranks(), cluster.size())
+                              : cluster.size();  // they may be any
     for (int32_t rank = 0; rank < ranks; ++rank) {
       most = std::max(most, cluster.device_of(cluster::DeviceId(rank)).memory);
     }

@@ -34,7 +34,7 @@ LikelyTraffic TrafficOf(const ir::Function& step) {
   using likely_time_cc::BytesOf;
   IdTable<ir::ValueId, char> of_parameters(step.value_limit(), 0);
   for (const ir::Input& input : step.inputs()) {
-    of_parameters[input.value] = input.role == ir::InputRole::kParameter ? 1 : 0;
+    of_parameters[input.value] = ir::IsWeight(input.role) ? 1 : 0;
   }
   LikelyTraffic traffic;
   for (const ir::OpId op : step.order()) {

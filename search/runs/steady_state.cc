@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "support/check.h"
+#include "transforms/stages/dealt_rounds.h"
 
 namespace orrery::search {
 namespace steady_state_cc {
@@ -21,20 +22,42 @@ void Divide(int32_t batches, simulator::Report& step) {
   step.shares.Divide(batches);
 }
 
+int32_t Up(int32_t number, int32_t to) { return (number + to - 1) / to; }
+
+// Those under way on all stages.
+int32_t UnderWay(const transforms::PipelineShape& shape, const std::vector<int64_t>& replicas) {
+  if (replicas.empty()) return shape.ranks;
+  return static_cast<int32_t>(std::accumulate(replicas.begin(), replicas.end(), int64_t{0}));
+}
+
+// Microbatches between updates of all stages.
+int32_t UpdateEvery(const transforms::PipelineSchedule& schedule,
+                    const transforms::PipelineShape& shape, const std::vector<int64_t>& replicas) {
+  if (schedule.microbatches_an_update == nullptr) return 1;
+  if (replicas.empty()) return schedule.microbatches_an_update(shape);
+  return static_cast<int32_t>(transforms::DealtUpdateEvery(schedule, replicas, shape.microbatches));
+}
+
 }  // namespace
 }  // namespace steady_state_cc
 
 int32_t RoundsFor(const transforms::PipelineSchedule& schedule,
-                  const transforms::PipelineShape& shape) {
+                  const transforms::PipelineShape& shape, const std::vector<int64_t>& replicas) {
   if (!schedule.asynchronous) return 1;
-  return 1 + (2 * shape.ranks + shape.microbatches - 1) / shape.microbatches;
+  const int32_t rounds =
+      1 + steady_state_cc::Up(2 * steady_state_cc::UnderWay(shape, replicas), shape.microbatches);
+  const auto round = static_cast<int32_t>(transforms::MicrobatchesInRounds(replicas));
+  const int32_t whole = round / std::gcd(round, shape.microbatches);
+  return steady_state_cc::Up(rounds, whole) * whole;
 }
 
 int32_t RoundsOfAPeriod(const transforms::PipelineSchedule& schedule,
-                        const transforms::PipelineShape& shape) {
-  const int32_t every =
-      schedule.microbatches_an_update == nullptr ? 1 : schedule.microbatches_an_update(shape);
-  const int32_t period = std::lcm(every, shape.ranks);
+                        const transforms::PipelineShape& shape,
+                        const std::vector<int64_t>& replicas) {
+  const int32_t all = steady_state_cc::UnderWay(shape, replicas);
+  const int32_t every = steady_state_cc::UpdateEvery(schedule, shape, replicas);
+  const auto round = static_cast<int32_t>(transforms::MicrobatchesInRounds(replicas));
+  const int32_t period = std::lcm(every, steady_state_cc::Up(all, round) * round);
   return period / std::gcd(period, shape.microbatches);
 }
 

@@ -4,6 +4,7 @@
 
 #include <numeric>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "simulator/engine/play.h"
@@ -66,6 +67,52 @@ TEST(RoundsOfAPeriod, CountsUpdatesOfSeveralMicrobatches) {
   EXPECT_EQ(RoundsOfAPeriod(schedule, Shape(4, 6)), 2);  // 12 microbatches: 2 updates, 3 times 4
   EXPECT_EQ(RoundsOfAPeriod(schedule, Shape(4, 8)), 1);
   EXPECT_EQ(RoundsOfAPeriod(schedule, Shape(4, 3)), 4);
+}
+
+// Whole rounds of all replicas, in both runs.
+TEST(RoundsFor, AreWholeRoundsOfReplicas) {
+  const transforms::PipelineSchedule schedule = Asynchronous();
+  EXPECT_EQ(RoundsFor(schedule, Shape(2, 8), {3, 1}), 3);  // 24 microbatches, 8 fill it
+  EXPECT_EQ(RoundsFor(schedule, Shape(2, 1), {15, 1}), 45);
+  EXPECT_EQ(RoundsOfAPeriod(schedule, Shape(2, 1), {15, 1}), 30);
+  EXPECT_EQ(RoundsOfAPeriod(schedule, Shape(2, 8), {3, 1}), 3);
+  EXPECT_EQ(RoundsFor(transforms::PipelineSchedule(), Shape(2, 8), {3, 1}), 1);
+  for (const std::vector<int64_t>& replicas :
+       {std::vector<int64_t>{1, 1}, {2, 2}, {3, 1}, {2, 3, 1}, {5, 4, 3}, {7}}) {
+    const int64_t round = std::accumulate(replicas.begin(), replicas.end(), int64_t{1},
+                                          [](int64_t a, int64_t b) { return std::lcm(a, b); });
+    const int64_t all = std::accumulate(replicas.begin(), replicas.end(), int64_t{0});
+    for (int32_t microbatches = 1; microbatches <= 30; ++microbatches) {
+      const transforms::PipelineShape shape =
+          Shape(static_cast<int32_t>(replicas.size()), microbatches);
+      const int64_t few = int64_t{microbatches} * RoundsFor(schedule, shape, replicas);
+      const int64_t more = int64_t{microbatches} * RoundsOfAPeriod(schedule, shape, replicas);
+      EXPECT_EQ(few % round, 0);
+      EXPECT_GT(few, 2 * all);
+      EXPECT_EQ(more % round, 0);
+      EXPECT_GE(more, all);
+    }
+  }
+}
+
+// Of updates of a batch, whole ones: of 8 microbatches those are of 9 for 3 replicas.
+TEST(RoundsOfAPeriod, OfReplicasCountsUpdatesOfSeveralMicrobatches) {
+  const transforms::PipelineSchedule schedule = Asynchronous(EachBatch);
+  EXPECT_EQ(RoundsOfAPeriod(schedule, Shape(2, 8), {3, 1}), 9);  // 72: 8 updates, 12 times 6
+  EXPECT_EQ(RoundsOfAPeriod(schedule, Shape(2, 12), {3, 1}), 1);
+}
+
+// Of stages of one replica as of stages that share microbatches.
+TEST(RoundsOfAPeriod, OfOneReplicaEachAreThoseOfRanks) {
+  const transforms::PipelineSchedule schedule = Asynchronous();
+  for (int32_t ranks = 1; ranks <= 5; ++ranks) {
+    for (int32_t microbatches = 1; microbatches <= 12; ++microbatches) {
+      const std::vector<int64_t> ones(static_cast<size_t>(ranks), 1);
+      const transforms::PipelineShape shape = Shape(ranks, microbatches);
+      EXPECT_EQ(RoundsOfAPeriod(schedule, shape, ones), RoundsOfAPeriod(schedule, shape));
+      EXPECT_EQ(RoundsFor(schedule, shape, ones), RoundsFor(schedule, shape));
+    }
+  }
 }
 
 // The fewest batches whose microbatches are whole updates and whole rounds of the stages.

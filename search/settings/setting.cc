@@ -50,7 +50,7 @@ Bytes BucketSizeOf(const ParallelPlan& plan, const lowering::StackKernels& kerne
   if (kernels.bucket_parameters == 0 || plan.bucket_size != ParallelPlan().bucket_size) {
     return plan.bucket_size;
   }
-  return kernels.BucketSize(plan.dp * plan.ep * plan.cp);
+  return kernels.BucketSize(plan.most_dp() * plan.ep * plan.cp);
 }
 
 }  // namespace
@@ -61,6 +61,7 @@ lowering::LoweringOptions LoweringOf(const Setting& setting, const ParallelPlan&
   options.blocking = plan.blocking;
   options.bucket_size = setting_cc::BucketSizeOf(plan, setting.lowering.kernels);
   options.algorithms = plan.algorithm;
+  options.compression = plan.compression;
   return options;
 }
 

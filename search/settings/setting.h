@@ -55,7 +55,9 @@ struct Setting {
   /// this one (AxisInfo::remakes_step).
   ParallelPlan made_for = {};
   FileNotes notes = {};
-  bool plays_all = false;   // microbatches, also where a steady state would tell (--no-skip)
+  bool plays_all = false;  // microbatches, also where a steady state would tell (--no-skip)
+  /// What gradients of asynchronous schedules may be late by, in updates; nothing: by any number.
+  std::optional<int32_t> most_staleness = {};
   double device_hour = 0;   // what a device costs an hour, in any currency; 0: nobody says
   int64_t run_samples = 0;  // of the whole training run; 0: nobody says
   Flops model_flops;        // of the step of one device: CountModelFlops

@@ -1,24 +1,20 @@
 #include "search/spaces/plan_list.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "absl/strings/numbers.h"
 #include "support/check.h"
+#include "support/numbers/mix_bits.h"
 #include "transforms/plan/axis.h"
 
 namespace orrery::search {
 namespace plan_list_cc {
 namespace {
 
-// Spreads the bits of a number (the finalizer of splitmix64, Steele et al. 2014).
-uint64_t Spread(uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
-
 uint64_t HashOfValue(size_t axis, uint32_t value) {
-  return value == 0 ? 0 : Spread((uint64_t{axis + 1} << 32) + value);
+  return value == 0 ? 0 : MixBits((uint64_t{axis + 1} << 32) + value);
 }
 
 int64_t DegreeOf(size_t axis, const transforms::ParallelPlan& plan) {
@@ -218,12 +214,12 @@ std::vector<size_t> PlanList::Neighbours(size_t i) const {
   return places;
 }
 
-int32_t PlanList::ChangesOf(size_t i) const {
+int32_t PlanList::ChangesOf(size_t i, std::span<const absl::string_view> besides) const {
   int32_t changes = 0;
   for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
     const Column& column = table_->columns[axis];
     const transforms::AxisInfo& info = *transforms::AllAxes()[axis];
-    if (column.rows.empty()) continue;
+    if (column.rows.empty() || std::ranges::find(besides, info.flag) != besides.end()) continue;
     if (info.flag == "cp") {
       changes += column.values[column.rows[i]].cp > 1 ? 1 : 0;
     } else if (info.degree == nullptr && info.flag != "micro-batches") {
@@ -231,6 +227,24 @@ int32_t PlanList::ChangesOf(size_t i) const {
     }
   }
   return changes;
+}
+
+std::vector<double> PlanList::FeaturesOf(size_t i) const {
+  std::vector<double> features;
+  for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
+    const Column& column = table_->columns[axis];
+    if (column.rows.empty()) continue;
+    const transforms::AxisInfo& info = *transforms::AllAxes()[axis];
+    int64_t number = 0;
+    if (info.is_number && absl::SimpleAtoi(info.print(column.values[column.rows[i]]), &number)) {
+      features.push_back(std::log2(1 + static_cast<double>(number)));
+      continue;
+    }
+    for (size_t value = 0; value < column.values.size(); ++value) {
+      features.push_back(value == column.rows[i] ? 1 : 0);
+    }
+  }
+  return features;
 }
 
 uint64_t PlanList::FamilyOf(size_t i) const {

@@ -6,10 +6,12 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "transforms/plan/parallel_plan.h"
 
 namespace orrery::search {
@@ -28,6 +30,9 @@ class PlanList {
   /// Adds a plan behind all others; false where it is among them.
   bool Insert(const transforms::ParallelPlan& plan);
 
+  /// Where the `plan`-th stands: as in ChoiceList, which has more than plans.
+  static size_t PlaceOf(size_t plan) { return plan; }
+
   /// Keeps no room for more.
   void ShrinkToFit();
 
@@ -43,9 +48,13 @@ class PlanList {
   std::vector<size_t> Neighbours(size_t i) const;
   /// Equal for plans that have the same degrees.
   uint64_t FamilyOf(size_t i) const;
-  /// In how many axes beside degrees and microbatches the plan has another value than the first and
-  /// than all that were called plain; one more with cp, which few train with.
-  int32_t ChangesOf(size_t i) const;
+  /// What the plan is, as numbers: of each axis that varies the logarithm of its value where that
+  /// is a number, else 0 or 1 for each of its values. Of like plans they are like.
+  std::vector<double> FeaturesOf(size_t i) const;
+  /// In how many axes beside degrees, microbatches and those of the flags `besides` the plan has
+  /// another value than the first and than all that were called plain; one more with cp, which few
+  /// train with.
+  int32_t ChangesOf(size_t i, std::span<const absl::string_view> besides = {}) const;
 
   /// All of them, at several hundred bytes each.
   std::vector<transforms::ParallelPlan> All() const { return {begin(), end()}; }

@@ -110,6 +110,29 @@ TEST(PlanList, CountsChangesBesideDegreesAndMicrobatches) {
   EXPECT_EQ(plain.ChangesOf(2), 1);
 }
 
+// As many of each; numbers by their logarithm, other values each by itself; what does not vary
+// says nothing.
+TEST(PlanList, HasFeaturesOfWhatVaries) {
+  PlanList list;
+  for (const int64_t dp : {1, 3, 7}) {
+    for (const char* schedule : {"1f1b", "gpipe"}) {
+      list.Insert({.dp = dp, .schedule = transforms::ScheduleChoice::Parse(schedule).value()});
+    }
+  }
+  EXPECT_THAT(list.FeaturesOf(0), testing::ElementsAre(1, 1, 0));
+  EXPECT_THAT(list.FeaturesOf(1), testing::ElementsAre(1, 0, 1));
+  EXPECT_THAT(list.FeaturesOf(2), testing::ElementsAre(2, 1, 0));
+  EXPECT_THAT(list.FeaturesOf(5), testing::ElementsAre(3, 0, 1));
+}
+
+TEST(PlanList, LeavesOutAxesOfChanges) {
+  PlanList list;
+  for (const int64_t zero : {0, 1}) list.Insert({.dp = 2, .zero = zero});
+  EXPECT_EQ(list.ChangesOf(1), 1);
+  constexpr absl::string_view kBesides[] = {"zero"};
+  EXPECT_EQ(list.ChangesOf(1, kBesides), 0);
+}
+
 TEST(PlansView, SeesListsVectorsAndPlacesOfOthers) {
   const std::vector<ParallelPlan> plans = {{.dp = 2}, {.dp = 4}};
   const PlansView of_vector = plans;

@@ -80,6 +80,10 @@ class Collector {
   std::vector<ParallelPlan> Others() const {
     std::vector<ParallelPlan> others = list_.All();
     others.erase(others.begin());
+    // Of stages with ranks of their own, other degrees make no plan.
+    std::erase_if(others, [&](const ParallelPlan& other) {
+      return other.unequal() && !transforms::CheckPlan(other, base_).ok();
+    });
     return others;
   }
 

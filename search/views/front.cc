@@ -41,7 +41,9 @@ std::string AxesText(const ParallelPlan& from, const ParallelPlan& to) {
   std::vector<std::string> changes;
   for (const transforms::AxisInfo* axis : transforms::AllAxes()) {
     const std::string was = axis->print(from), is = axis->print(to);
-    if (was != is) changes.push_back(absl::StrCat("--", axis->flag, " ", is, " instead of ", was));
+    if (was == is) continue;
+    const auto text = [](const std::string& value) { return value.empty() ? "none" : value; };
+    changes.push_back(absl::StrCat("--", axis->flag, " ", text(is), " instead of ", text(was)));
   }
   return absl::StrJoin(changes, ", ");
 }

@@ -10,6 +10,7 @@
 #include "search/runs/steady_state.h"
 #include "support/check.h"
 #include "transforms/schedules/text.h"
+#include "transforms/stages/dealt_rounds.h"
 
 namespace orrery::search {
 namespace timeline_cc {
@@ -191,14 +192,17 @@ std::vector<StepSpan> SpansOf(const Run& run, simulator::RankClassId rank) {
 TimeWindow WindowOf(const Run& run, const transforms::PipelineSchedule& schedule,
                     const transforms::PipelineShape& shape) {
   if (!schedule.asynchronous) return {.begin = {}, .end = run.trace.makespan};
-  const int32_t batches = RoundsOfAPeriod(schedule, shape);
+  const int32_t batches =
+      RoundsOfAPeriod(schedule, shape, transforms::ReplicasOf(run.pipelined.unequal));
   const int32_t first = (run.rounds - batches - 1) * shape.microbatches;
-  Time begin;
-  for (const StepSpan& span : SpansOf(run, simulator::RankClassId(0))) {
-    const bool found = !span.update && span.step.kind == transforms::StepKind::kForward &&
-                       span.step.stage == 0 && span.step.microbatch == first;
-    if (found) begin = span.start;
-  }
+  // Where microbatches are dealt, the first replica may not have that one, but one behind it.
+  const auto found = [&](const StepSpan& span) {
+    return !span.update && span.step.kind == transforms::StepKind::kForward &&
+           span.step.stage == 0 && span.step.microbatch >= first;
+  };
+  const std::vector<StepSpan> spans = SpansOf(run, simulator::RankClassId(0));
+  const auto span = std::ranges::find_if(spans, found);
+  const Time begin = span == spans.end() ? Time() : span->start;
   const Time end = begin + run.report.step_time * batches;
   return {.begin = begin, .end = std::min(end, run.trace.makespan)};
 }

@@ -129,7 +129,7 @@ TEST(Timeline, IsToScale) {
 // Of an asynchronous schedule, as many microbatches as a period has, with nobody filling or
 // draining.
 TEST(Timeline, OfAnAsynchronousScheduleIsOfTheFullPipeline) {
-  for (const char* name : {"pipedream", "pipedream-2bw", "ampnet"}) {
+  for (const char* name : {"pipedream", "pipedream-2bw", "pipemare", "ampnet"}) {
     SCOPED_TRACE(name);
     const ParallelPlan plan = {.pp = 2, .microbatches = 4, .schedule = name};
     const auto run = PlayOn(name, plan);

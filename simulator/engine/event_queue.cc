@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -44,6 +45,14 @@ class Network {
     model_.Start(message, flow);
     ++active_;
     asked_ = false;
+  }
+
+  std::vector<LegDelay> Delays() const {
+    const std::span<const LegDelay> delays = model_.delays();
+    std::vector<LegDelay> sorted(delays.begin(), delays.end());
+    std::ranges::sort(sorted, {},
+                      [](const LegDelay& delay) { return std::pair(delay.task, delay.leg); });
+    return sorted;
   }
 
   // Lets time pass to what happens next, and makes `arrived` what arrives then.
@@ -101,6 +110,7 @@ class Engine {
     if (now_ >= kEndOfTime) return Endless();
     if (finished_ < program_.task_count()) return Deadlock();
     trace_.makespan = now_;
+    trace_.delays = network_.Delays();
     return std::move(trace_);
   }
 
@@ -212,6 +222,19 @@ bool FlowsWithin(const Program& program) {
   return highest < program.flow_count();
 }
 
+// What a rank loses while others communicate no chain counts, whose kernels the network times.
+absl::Status VerifyChains(const Program& program) {
+  if (!HasSlowDown(program)) return absl::OkStatus();
+  for (int32_t i = 0; i < program.flow_count(); ++i) {
+    if (program.flow(FlowId(i)).legs.empty()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("simulation: ", ToString(FlowId(i)),
+                     " is a chain, where communication slows ranks down; wanted a task for each "
+                     "of its flows and kernels"));
+  }
+  return absl::OkStatus();
+}
+
 // What could not be played at all, at the price of a look at each number.
 absl::Status VerifyRunnable(const Program& program) {
   bool sound = FlowsWithin(program) && AllWithin(program.durations()) &&
@@ -227,7 +250,8 @@ absl::Status VerifyRunnable(const Program& program) {
     sound = rank.valid() && rank.index() < program.rank_count();
   }
   if (!sound) return program.Verify();
-  return program.VerifyNetwork();
+  ORRERY_RETURN_IF_ERROR(program.VerifyNetwork());
+  return VerifyChains(program);
 }
 
 }  // namespace

@@ -23,9 +23,7 @@ class IntervalSearch {
  public:
   IntervalSearch(const RunSpec& spec, size_t tier, const PlayManner& manner)
       : spec_(spec), tier_(tier), manner_(manner), trials_(TrialsFor(spec)) {
-    const CheckpointTier& of = spec.tiers[tier];
-    const double written_s = std::max(of.write_s - of.stall_s - of.drag_s, 0.0);
-    least_ = std::max<int64_t>(static_cast<int64_t>(std::ceil(written_s / spec.step_s)), 1);
+    least_ = LeastSteps(spec.tiers[tier], spec.step_s);
     most_ = std::max(static_cast<int64_t>(spec.length_s / spec.step_s), least_);
   }
 
@@ -36,7 +34,7 @@ class IntervalSearch {
   double GoodputOf(int64_t steps) const {
     RunSpec spec = spec_;
     spec.tiers[tier_].every_steps = steps;
-    OrderTiers(spec.tiers);
+    OrderTiers(spec.tiers, spec.step_s);
     return Summarize(spec, PlayTrials(spec, trials_, manner_)).goodput.mean;
   }
 
@@ -80,8 +78,8 @@ class IntervalSearch {
           fitted[power] += goodput * std::pow(x, static_cast<double>(power));
       }
     }
-    const auto [c, b, a] = Solve(sums, fitted);
-    (void)c;
+    const std::array<double, 3> parabola = Solve(sums, fitted);
+    const double a = parabola[2], b = parabola[1];
     const double peak = a < 0 ? -b / (2 * a) : std::log(best / guess);
     if (a >= 0 || std::abs(peak) > std::log(reach)) return best;
     return guess * std::exp(peak);
@@ -130,15 +128,18 @@ double DalyEfficiency(double interval_s, double cost_s, double restart_s, double
          (mtbf_s * std::exp(restart_s / mtbf_s) * std::expm1((interval_s + cost_s) / mtbf_s));
 }
 
+double LikelyInterval(const RunSpec& spec, const CheckpointTier& tier) {
+  const double per_second = FailuresPerSecond(spec);
+  if (per_second <= 0) return spec.length_s;
+  // A checkpoint that costs nothing is best as often as can be; one step is not nothing.
+  const double cost_s = std::max(tier.stall_s + tier.drag_s, 1e-3 * spec.step_s);
+  return DalyInterval(cost_s, 1 / per_second);
+}
+
 BestInterval FindBestInterval(const RunSpec& spec, size_t tier, const PlayManner& manner) {
   const best_interval_cc::IntervalSearch search(spec, tier, manner);
-  const double per_second = FailuresPerSecond(spec);
-  const CheckpointTier& of = spec.tiers[tier];
-  // A checkpoint that costs nothing is best as often as can be; one step is not nothing.
-  const double cost_s = std::max(of.stall_s + of.drag_s, 1e-3 * spec.step_s);
-  const double guess_s = per_second > 0 ? DalyInterval(cost_s, 1 / per_second) : spec.length_s;
-  int64_t steps = search.Clamp(guess_s / spec.step_s);
-  if (per_second > 0) steps = search.Around(steps);
+  int64_t steps = search.Clamp(LikelyInterval(spec, spec.tiers[tier]) / spec.step_s);
+  if (FailuresPerSecond(spec) > 0) steps = search.Around(steps);
   return {.steps = steps,
           .seconds = static_cast<double>(steps) * spec.step_s,
           .goodput = search.GoodputOf(steps)};

@@ -26,6 +26,10 @@ double DalyInterval(double cost_s, double mtbf_s);
 /// waited for: Daly's (20), x = T / (M e^(R/M) (e^((T+C)/M) - 1)) of an interval T of work.
 double DalyEfficiency(double interval_s, double cost_s, double restart_s, double mtbf_s);
 
+/// Seconds between checkpoints of a tier that are likely to be good: Daly's; the run where nothing
+/// fails.
+double LikelyInterval(const RunSpec& spec, const CheckpointTier& tier);
+
 /// An interval of one tier, the others as they are, and what comes of it.
 struct BestInterval {
   int64_t steps = 1;

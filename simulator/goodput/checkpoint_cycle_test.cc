@@ -59,8 +59,8 @@ TEST(CheckpointCycle, IsWhereWalkingFromStepToStepIs) {
                        .write_s = draws.Uniform() < 0.3 ? 0 : draws.Uniform(),
                        .drag_s = draws.Uniform() < 0.5 ? 0 : draws.Uniform()});
     }
-    OrderTiers(tiers);
     const double step_s = 1 + draws.Uniform();
+    OrderTiers(tiers, step_s);
     const double elapsed_s = draws.Uniform() * 300;
     const CheckpointCycle cycle(tiers, step_s);
     const CheckpointCycle::Position position = cycle.At(elapsed_s);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "support/numbers/mix_bits.h"
+
 namespace orrery::simulator::goodput {
 
 /// A length of time of which the ends are known: drawn evenly between them.
@@ -14,16 +16,16 @@ struct Spread {
 };
 
 /// Random numbers that follow from what they are for, a seed, a trial and a purpose, alone: the
-/// same on any machine, and whichever thread draws them (SplitMix64, Steele et al. 2014).
+/// same on any machine, and whichever thread draws them.
 class Draws {
  public:
   Draws(uint64_t seed, uint64_t trial, uint64_t purpose)
-      : state_(Mix(Mix(Mix(seed) + trial) + purpose)) {}
+      : state_(Next(Next(Next(seed) + trial) + purpose)) {}
 
-  /// More than 0, at most 1.
+  /// More than 0, less than 1.
   double Uniform() {
-    state_ += kStep;
-    return static_cast<double>((Mix(state_) >> 11) + 1) * 0x1p-53;
+    state_ += kMixStep;
+    return OpenUnit(MixBits(state_));
   }
   /// With that mean.
   double Exponential(double mean) { return -mean * std::log(Uniform()); }
@@ -35,13 +37,7 @@ class Draws {
   }
 
  private:
-  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
-
-  static constexpr uint64_t Mix(uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return (x ^ (x >> 31)) + kStep;
-  }
+  static constexpr uint64_t Next(uint64_t x) { return MixBits(x + kMixStep); }
 
   uint64_t state_;
 };

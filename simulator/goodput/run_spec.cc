@@ -28,14 +28,11 @@ absl::Status CheckTier(const RunSpec& spec, const CheckpointTier& tier) {
     return absl::InvalidArgumentError(
         absl::StrCat("checkpoints to ", tier.name, ": wanted times of at least 0 s"));
   }
-  const double between_s = static_cast<double>(tier.every_steps) * spec.step_s;
-  if (tier.every_steps >= 1 && tier.write_s <= between_s + tier.stall_s + tier.drag_s) {
-    return absl::OkStatus();
-  }
+  if (tier.every_steps >= LeastSteps(tier, spec.step_s)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("checkpoints to ", tier.name, ": one every ", tier.every_steps, " steps, ",
-                   between_s, " s, of which each takes ", tier.write_s,
-                   " s to write; wanted them further apart, or more bandwidth"));
+                   static_cast<double>(tier.every_steps) * spec.step_s, " s, of which each takes ",
+                   tier.write_s, " s to write; wanted them further apart, or more bandwidth"));
 }
 
 // So often that nothing is ever trained, or a run takes minutes to play.
@@ -55,13 +52,20 @@ absl::Status CheckEvents(const RunSpec& spec) {
 
 std::span<const Component> AllComponents() { return run_spec_cc::kComponents; }
 
-void OrderTiers(std::vector<CheckpointTier>& tiers) {
+int64_t LeastSteps(const CheckpointTier& tier, double step_s) {
+  constexpr double kMost = 1e15;
+  const double beyond_s = std::max(tier.write_s - tier.stall_s - tier.drag_s, 0.0);
+  const auto steps = static_cast<int64_t>(std::ceil(std::min(beyond_s / step_s, kMost)));
+  return std::max<int64_t>(steps, 1);
+}
+
+void OrderTiers(std::vector<CheckpointTier>& tiers, double step_s) {
   std::stable_sort(tiers.begin(), tiers.end(),
                    [](const auto& a, const auto& b) { return a.every_steps < b.every_steps; });
   for (size_t i = 1; i < tiers.size(); ++i) {
     const int64_t unit = std::max<int64_t>(tiers[i - 1].every_steps, 1);
     const double times = static_cast<double>(tiers[i].every_steps) / static_cast<double>(unit);
-    const int64_t least = (tiers[i].least_steps + unit - 1) / unit;
+    const int64_t least = (LeastSteps(tiers[i], step_s) + unit - 1) / unit;
     tiers[i].every_steps = unit * std::max<int64_t>({std::llround(times), least, 1});
   }
 }

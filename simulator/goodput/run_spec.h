@@ -56,11 +56,10 @@ struct CheckpointTier {
   std::string name;
   Loss survives = Loss::kRack;  // the largest loss after which it can still be read
   int64_t every_steps = 1;
-  int64_t least_steps = 1;  // within which one is written
-  double stall_s = 0;       // that training stands still for one
-  double write_s = 0;       // from then on, until it can be read again
-  double drag_s = 0;        // that steps take longer in all, as it is written beside them
-  double load_s = 0;        // to read it
+  double stall_s = 0;  // that training stands still for one
+  double write_s = 0;  // from then on, until it can be read again
+  double drag_s = 0;   // that steps take longer in all, as it is written beside them
+  double load_s = 0;   // to read it
 };
 
 /// What is done when there are fewer hosts than the job wants.
@@ -102,7 +101,10 @@ struct RunSpec {
 
 /// Puts tiers in the order in which they are due, and makes the steps of each a multiple of those
 /// of the one before: the nearest, at least once, and not before the last one is written.
-void OrderTiers(std::vector<CheckpointTier>& tiers);
+void OrderTiers(std::vector<CheckpointTier>& tiers, double step_s);
+
+/// Of so long steps the fewest in which one checkpoint is written before the next is due.
+int64_t LeastSteps(const CheckpointTier& tier, double step_s);
 
 /// InvalidArgument for what cannot be: no step, a time that is no time, a checkpoint that is due
 /// before the last one is written.

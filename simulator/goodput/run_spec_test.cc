@@ -13,15 +13,16 @@ TEST(RunSpec, TiersBecomeMultiplesOfEachOther) {
   std::vector<CheckpointTier> tiers = {{.name = "pfs", .every_steps = 100},
                                        {.name = "host", .every_steps = 7},
                                        {.name = "disk", .every_steps = 7}};
-  OrderTiers(tiers);
+  constexpr double kStep = 10;
+  OrderTiers(tiers, kStep);
   EXPECT_EQ(tiers[0].name, "host");
   EXPECT_EQ(tiers[0].every_steps, 7);
   EXPECT_EQ(tiers[1].every_steps, 7);
   EXPECT_EQ(tiers[2].name, "pfs");
   EXPECT_EQ(tiers[2].every_steps, 98);
   // Not before the last one is written.
-  tiers[2].least_steps = 99;
-  OrderTiers(tiers);
+  tiers[2].write_s = 99 * kStep;
+  OrderTiers(tiers, kStep);
   EXPECT_EQ(tiers[2].every_steps, 105);
 }
 

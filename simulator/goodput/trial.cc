@@ -256,8 +256,8 @@ class Trial {
   double CostOfSave(size_t tier) const {
     return spec_.tiers[tier].stall_s + spec_.tiers[tier].write_s;
   }
-  Outcome Save(size_t tier) {
-    const Outcome saved = Spend(Cause::kCheckpoints, CostOfSave(tier), "before a stop");
+  Outcome Save(size_t tier, absl::string_view when) {
+    const Outcome saved = Spend(Cause::kCheckpoints, CostOfSave(tier), when);
     if (saved == Outcome::kDone) {
       saves_[tier] = done_;
       ++result_.saves[tier];
@@ -271,7 +271,7 @@ class Trial {
     if (ReplicasOn(spec_.job, hosts_) <= replicas_) return;
     const std::optional<size_t> tier = SafestTier();
     if (!tier.has_value()) return;  // all would begin anew
-    const Outcome saved = Save(*tier);
+    const Outcome saved = Save(*tier, "before hosts join");
     if (saved == Outcome::kEnded) return;
     if (saved == Outcome::kFailed) {
       Fail();
@@ -288,7 +288,7 @@ class Trial {
     // Hosts go, and with them what only they have.
     if (tier.has_value() && spec_.tiers[*tier].survives == Loss::kRack &&
         CostOfSave(*tier) <= stop.notice_s) {
-      const Outcome saved = Save(*tier);
+      const Outcome saved = Save(*tier, "before a stop");
       if (saved == Outcome::kEnded) return;
       if (saved == Outcome::kFailed) {
         Fail();  // and the stop comes as it would have

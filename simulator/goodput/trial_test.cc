@@ -61,7 +61,7 @@ TEST(Trial, TimesAddUpToTheRun) {
                           .write_s = 5,
                           .drag_s = 1,
                           .load_s = 2});
-    OrderTiers(spec.tiers);
+    OrderTiers(spec.tiers, spec.step_s);
     spec.stops = {{.name = "maintenance", .every_s = kDay, .away = {600, 900}, .notice_s = 1e9},
                   {.name = "preemption",
                    .every_s = kDay,
@@ -236,11 +236,12 @@ TEST(Trial, NoticeSavesTheWorkBeforeAStop) {
 TEST(Trial, MaintenanceComesByTheClock) {
   RunSpec spec = Usual();
   spec.failures.clear();
-  spec.stops = {{.name = "maintenance", .every_s = kDay, .away = {kHour, kHour}, .notice_s = 1e9}};
+  spec.stops = {
+      {.name = "maintenance", .every_s = kDay, .away = {6 * kHour, 6 * kHour}, .notice_s = 1e9}};
   std::vector<Episode> episodes;
   const TrialResult result = PlayTrial(spec, 1, 0, &episodes);
   EXPECT_EQ(result.planned_stops, 19);
-  EXPECT_NEAR(Lost(result, Cause::kMaintenance), 19 * kHour, 1e-6);
+  EXPECT_NEAR(Lost(result, Cause::kMaintenance), 19 * 6 * kHour, 1e-6);
   EXPECT_EQ(Lost(result, Cause::kRework), 0);
 }
 

@@ -4,19 +4,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "support/numbers/quantile.h"
 #include "support/threads.h"
 
 namespace orrery::simulator::goodput {
 namespace trials_cc {
 namespace {
-
-// Of sorted values; between two of them, in proportion.
-double Quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
-}
 
 // Student's t for 19 of 20, two-sided, by degrees of freedom: Cornish and Fisher's expansion around
 // the normal quantile; within 1 % from 3 on, and larger than it should be below.
@@ -48,9 +41,9 @@ Spreading SpreadingOf(std::vector<double> values) {
         trials_cc::StudentQuantile(count - 1) * std::sqrt(squares / (count - 1) / count);
   }
   std::sort(values.begin(), values.end());
-  spreading.p5 = trials_cc::Quantile(values, 0.05);
-  spreading.p50 = trials_cc::Quantile(values, 0.5);
-  spreading.p95 = trials_cc::Quantile(values, 0.95);
+  spreading.p5 = QuantileOf(values, 0.05);
+  spreading.p50 = QuantileOf(values, 0.5);
+  spreading.p95 = QuantileOf(values, 0.95);
   return spreading;
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "support/numbers/mix_bits.h"
+
 // Random numbers that follow from a seed and from what they are for, and from nothing else: not
 // from which others were drawn before, nor on which thread. So a rank draws the same whether it is
 // simulated by itself or among others, and taking one source of jitter away leaves the draws of
@@ -18,26 +20,17 @@ enum class DrawFor : uint8_t { kKernel, kStep, kRank, kDevice, kPause };
 class Draws {
  public:
   Draws(uint64_t seed, DrawFor purpose, int32_t step, int32_t rank)
-      : state_(Mix(Mix(Mix(seed + kOdd * (1 + static_cast<uint64_t>(purpose))) +
-                       static_cast<uint32_t>(step)) +
-                   static_cast<uint32_t>(rank))) {}
+      : state_(Next(Next(Next(seed + kMixStep * (1 + static_cast<uint64_t>(purpose))) +
+                         static_cast<uint32_t>(step)) +
+                    static_cast<uint32_t>(rank))) {}
 
   /// Number `index`, more than 0 and less than 1: odd multiples of 2^-54, each as likely as any.
   double Uniform(int64_t index = 0) const {
-    const uint64_t bits = Mix(state_ + kOdd * static_cast<uint64_t>(index));
-    return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
+    return OpenUnit(Next(state_ + kMixStep * static_cast<uint64_t>(index)));
   }
 
  private:
-  static constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
-
-  // The finalizer of SplitMix64 (Steele, Lea & Flood 2014), by which its counter becomes a number.
-  static constexpr uint64_t Mix(uint64_t x) {
-    x += kOdd;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-  }
+  static constexpr uint64_t Next(uint64_t x) { return MixBits(x + kMixStep); }
 
   uint64_t state_;
 };

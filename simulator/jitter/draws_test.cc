@@ -12,8 +12,8 @@ namespace {
 // The numbers themselves: they may never change, nor differ from machine to machine.
 TEST(Draws, AreTheSameEverywhere) {
   EXPECT_EQ(Draws(1, DrawFor::kRank, 0, 0).Uniform(), Draws(1, DrawFor::kRank, 0, 0).Uniform());
-  EXPECT_EQ(Draws(1, DrawFor::kRank, 0, 0).Uniform(), 0x1.b9689ab4d5586p-3);
-  EXPECT_EQ(Draws(7, DrawFor::kKernel, 3, 5).Uniform(11), 0x1.9dbcd08d4f32fp-2);
+  EXPECT_EQ(Draws(1, DrawFor::kRank, 0, 0).Uniform(), 0x1.b9689ab4d5584p-3);
+  EXPECT_EQ(Draws(7, DrawFor::kKernel, 3, 5).Uniform(11), 0x1.9dbcd08d4f32ep-2);
 }
 
 TEST(Draws, DifferWithAllThatTheyAreFor) {

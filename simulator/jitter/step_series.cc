@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,6 +13,7 @@
 #include "simulator/jitter/waits.h"
 #include "simulator/program/time_alone.h"
 #include "support/check.h"
+#include "support/numbers/quantile.h"
 #include "support/status.h"
 #include "support/threads.h"
 
@@ -129,14 +131,6 @@ class Player {
   WaitSums waits_;
 };
 
-double Quantile(const std::vector<Duration>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(place);
-  const size_t above = std::min(below + 1, sorted.size() - 1);
-  const double part = place - static_cast<double>(below);
-  return sorted[below].seconds() + part * (sorted[above] - sorted[below]).seconds();
-}
-
 }  // namespace
 }  // namespace step_series_cc
 
@@ -179,16 +173,15 @@ std::vector<Wait> UndisturbedWaits(const DisturbedProgram& disturbed) {
 
 StepFigures FiguresOf(std::span<const Duration> times) {
   ORRERY_CHECK(!times.empty());
-  std::vector<Duration> sorted(times.begin(), times.end());
+  std::vector<double> sorted;
+  for (const Duration time : times) sorted.push_back(time.seconds());
   std::ranges::sort(sorted);
-  double sum = 0;
-  for (const Duration time : sorted) sum += time.seconds();
-  using step_series_cc::Quantile;
+  const double sum = std::accumulate(sorted.begin(), sorted.end(), 0.0);
   return {.mean_s = sum / static_cast<double>(sorted.size()),
-          .p5_s = Quantile(sorted, 0.05),
-          .p50_s = Quantile(sorted, 0.5),
-          .p95_s = Quantile(sorted, 0.95),
-          .p99_s = Quantile(sorted, 0.99)};
+          .p5_s = QuantileOf(sorted, 0.05),
+          .p50_s = QuantileOf(sorted, 0.5),
+          .p95_s = QuantileOf(sorted, 0.95),
+          .p99_s = QuantileOf(sorted, 0.99)};
 }
 
 }  // namespace orrery::simulator

@@ -22,8 +22,6 @@ Duration WholeNanoseconds(double nanoseconds) {
   return Duration(static_cast<int64_t>(nanoseconds) * kPicosecondsPerNanosecond);
 }
 
-Time Later(Time time, Duration duration) { return std::min(kEndOfTime, time + duration); }
-
 // In the order of operations of ASTRA-sim, so that what is dropped below a nanosecond is the same.
 double Serialization(Bytes size, double load, Bandwidth capacity) {
   const double bytes_per_nanosecond = static_cast<double>(capacity.bytes_per_second()) / 1e9;
@@ -43,8 +41,8 @@ Duration Unaware(const Flow& flow, const Program& program) {
 }  // namespace astra_networks_cc
 
 void AstraUnaware::Start(TaskId message, const Flow& flow) {
-  arrivals_.Push(astra_networks_cc::Later(now_, astra_networks_cc::Unaware(flow, program_)),
-                 message);
+  ORRERY_CHECK(flow.legs.empty()) << "ASTRA-sim has no chains";
+  arrivals_.Push(Later(now_, astra_networks_cc::Unaware(flow, program_)), message);
 }
 
 std::optional<Time> AstraUnaware::NextCompletion(Time now) {
@@ -67,6 +65,7 @@ AstraAware::AstraAware(const Program& program)
     : program_(program), free_at_(static_cast<size_t>(program.resource_count())) {}
 
 void AstraAware::Start(TaskId message, const Flow& flow) {
+  ORRERY_CHECK(flow.legs.empty()) << "ASTRA-sim has no chains";
   if (free_rows_.empty()) {
     free_rows_.push_back(messages_.size());
     messages_.emplace_back();
@@ -83,7 +82,7 @@ void AstraAware::Cross(size_t row, Time now) {
   const Flow& flow = messages_[row].flow;
   Time reaches;
   if (flow.loads.empty()) {
-    reaches = astra_networks_cc::Later(now, astra_networks_cc::Unaware(flow, program_));
+    reaches = Later(now, astra_networks_cc::Unaware(flow, program_));
   } else {
     const Load& load = flow.loads[messages_[row].crossed++];
     const Resource& link = program_.resource(load.resource);
@@ -91,10 +90,9 @@ void AstraAware::Cross(size_t row, Time now) {
         astra_networks_cc::Serialization(flow.size, load.load, link.capacity);
     Time& free_at = free_at_[static_cast<size_t>(load.resource.index())];
     const Time begin = std::max(now, free_at);
-    free_at = astra_networks_cc::Later(begin, astra_networks_cc::WholeNanoseconds(serialization));
-    reaches = astra_networks_cc::Later(
-        begin, astra_networks_cc::WholeNanoseconds(astra_networks_cc::Nanoseconds(link.latency) +
-                                                   serialization));
+    free_at = Later(begin, astra_networks_cc::WholeNanoseconds(serialization));
+    reaches = Later(begin, astra_networks_cc::WholeNanoseconds(
+                               astra_networks_cc::Nanoseconds(link.latency) + serialization));
   }
   reaches_.Push(reaches, TaskId(static_cast<int32_t>(row)));
 }

@@ -8,6 +8,7 @@
 
 #include "simulator/network/event_heap.h"
 #include "simulator/network/fair_rates.h"
+#include "simulator/network/flow_chains.h"
 #include "simulator/network/link_use.h"
 #include "simulator/network/network_model.h"
 #include "simulator/network/slot_heap.h"
@@ -36,6 +37,7 @@ class FluidNetwork : public NetworkModel {
   void Start(TaskId message, const Flow& flow) override;
   std::optional<Time> NextCompletion(Time now) override;
   std::span<const TaskId> Advance(Time to) override;
+  std::span<const LegDelay> delays() const override { return chains_.delays(); }
 
  private:
   using Wide = unsigned __int128;
@@ -43,16 +45,21 @@ class FluidNetwork : public NetworkModel {
   struct Sending {
     Flow flow;
     Time start;
-    Time since;        // `left` and the rate are of this moment
+    Time since = {};   // `left` and the rate are of this moment
     Wide left = 0;     // in 1 / `scale` byte picoseconds a second
     Wide speed = 0;    // the rate, in 1 / `scale` bytes/s
     double rate = 0;   // in bytes/s; 0 before the first solution
     double scale = 1;  // a power of 2
-    TaskId message;
+    TaskId message = {};
     uint32_t sequence = 0;
+    int32_t chain = -1;  // that it is of, or none
   };
 
+  void Send(const Sending& sending);
+  void SendOfChains();
+  void AdvanceChains();
   void Solve();
+  static Wide SpeedOf(double rate, double scale);
   void SetRate(FairRates::Slot slot, double rate);
   Duration TimeLeft(const Sending& sending);
   void RecordUse();
@@ -65,6 +72,7 @@ class FluidNetwork : public NetworkModel {
   std::vector<Sending> sending_;
   SlotHeap last_bytes_;  // when each that is sending has sent all
   EventHeap arrivals_;   // of those that have
+  FlowChains chains_;
   std::vector<TaskId> arrived_;
   std::vector<SlotHeap::Entry> moved_;
   // The last division: flows in step ask for the same one.

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "simulator/program/program.h"
+#include "simulator/program/trace.h"
 #include "support/units.h"
 
 namespace orrery::simulator {
@@ -30,6 +31,10 @@ class NetworkModel {
   /// arrived by then, perhaps none, and drops them; those of one moment in the order in which they
   /// were started. The span is good until the next call.
   virtual std::span<const TaskId> Advance(Time to) = 0;
+
+  /// What within chains took longer than it would have taken alone, as far as they have come, in
+  /// any order. Good until the next call.
+  virtual std::span<const LegDelay> delays() const { return {}; }
 };
 
 }  // namespace orrery::simulator

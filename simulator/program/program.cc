@@ -157,6 +157,31 @@ absl::Status VerifyLoads(const Program& program, FlowId flow, std::vector<FlowId
   return absl::OkStatus();
 }
 
+// Flows are of that chain, and no chains; time does not run back.
+absl::Status VerifyLegs(const Program& program, FlowId chain) {
+  const std::span<const Leg> legs = program.flow(chain).legs;
+  for (size_t i = 0; i < legs.size(); ++i) {
+    const Leg& leg = legs[i];
+    if (std::min(leg.before, leg.beside) < Duration(0) ||
+        std::max(leg.before, leg.beside) > kEndOfTime) {
+      return Wrong(ToString(chain),
+                   absl::StrCat(leg.before.picoseconds(), " ps before a flow and ",
+                                leg.beside.picoseconds(), " ps beside it"),
+                   absl::StrCat("0 ps or more and at most ", ToString(kEndOfTime)),
+                   "checking the kernels that it stands for");
+    }
+    if (!leg.flow.valid() && i + 1 == legs.size()) continue;
+    if (!InRange(leg.flow, program.flow_count())) {
+      return OutOfRange(ToString(chain), leg.flow, program.flow_count());
+    }
+    if (!program.flow(leg.flow).legs.empty()) {
+      return Wrong(ToString(chain), absl::StrCat(ToString(leg.flow), ", a chain, in a chain"),
+                   "flows", "putting its flows there");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status VerifyFlows(const Program& program) {
   std::vector<FlowId> last_flow(static_cast<size_t>(program.resource_count()));
   for (int32_t i = 0; i < program.flow_count(); ++i) {
@@ -168,6 +193,7 @@ absl::Status VerifyFlows(const Program& program) {
                                 flow.latency.picoseconds(), " ps"),
                    "size >= 0, rate > 0, latency >= 0", "checking the link that it crosses");
     }
+    ORRERY_RETURN_IF_ERROR(VerifyLegs(program, FlowId(i)));
     ORRERY_RETURN_IF_ERROR(VerifyLoads(program, FlowId(i), last_flow));
   }
   return absl::OkStatus();
@@ -252,6 +278,31 @@ FlowId Program::AddFlow(const Flow& flow) {
                            .latency = flow.latency,
                            .load_begin = static_cast<uint32_t>(begin),
                            .load_count = static_cast<uint32_t>(flow.loads.size())});
+}
+
+FlowId Program::AddChain(std::span<const Leg> legs) {
+  FlowRow row = {.size = Bytes(0), .rate = Bandwidth(1), .latency = Duration(0)};
+  row.load_begin = static_cast<uint32_t>(load_pool_.size());
+  row.leg_begin = static_cast<uint32_t>(leg_pool_.size());
+  row.leg_count = static_cast<uint32_t>(legs.size());
+  leg_pool_.insert(leg_pool_.end(), legs.begin(), legs.end());
+  std::vector<Load> loads;
+  for (const Leg& leg : legs) {
+    if (!leg.flow.valid()) continue;
+    const Flow of = flow(leg.flow);
+    row.size += of.size;
+    for (const Load& load : of.loads) {
+      const auto known = std::ranges::find(loads, load.resource, &Load::resource);
+      if (known == loads.end()) {
+        loads.push_back(load);
+      } else {
+        known->load = std::max(known->load, load.load);
+      }
+    }
+  }
+  load_pool_.insert(load_pool_.end(), loads.begin(), loads.end());
+  row.load_count = static_cast<uint32_t>(loads.size());
+  return flows_.push_back(row);
 }
 
 TaskId Program::AddTask(StreamId stream, const Task& task, std::span<const TaskId> after) {

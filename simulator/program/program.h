@@ -162,13 +162,25 @@ inline constexpr double kLeastLoad = 1e-9;
 /// The most load that a flow may have.
 inline constexpr double kMostLoad = 1e12;
 
+/// A piece of a chain: for so long it loads no link, then a flow goes, and something else takes a
+/// while beside it. It ends when both have.
+struct Leg {
+  Duration before = {};
+  FlowId flow = {};  // no chain; invalid: the chain ends
+  Duration beside = {};
+  int32_t part = -1;  // of those of its task's label (Program::parts_of), which communication it is
+};
+
 /// A message or a collective on the network, whose time the network model tells. Alone, it takes
 /// its latency and then its size at the lowest of `rate` and capacity / load of its resources.
+/// Or a chain of such with time between them, each as soon as what comes before it has ended: then
+/// `legs` says all, and `loads` which resources any of them loads.
 struct Flow {
   Bytes size = {};
   Bandwidth rate = {};               // the most it takes; for a message, of the narrowest link
   Duration latency = {};             // of the path, from the last byte sent to the last received
   std::span<const Load> loads = {};  // of a message in the order of its route; no resource twice
+  std::span<const Leg> legs = {};    // of a chain
 };
 
 /// A task as it is added. Exactly one of `duration` and `flow` says how long it takes.
@@ -219,8 +231,10 @@ class Program {
   void SetLevel(LabelId label, absl::string_view level) { labels_[label].level = Intern(level); }
   /// Adds a resource, which no flow loads yet.
   ResourceId AddResource(Resource resource) { return resources_.push_back(std::move(resource)); }
-  /// Keeps a copy of the loads.
+  /// Keeps a copy of the loads. No chain.
   FlowId AddFlow(const Flow& flow);
+  /// Adds a chain of flows that there are; keeps a copy.
+  FlowId AddChain(std::span<const Leg> legs);
 
   /// Appends `task` to `stream`, after the tasks `after`, which may be of any stream.
   TaskId AddTask(StreamId stream, const Task& task, std::span<const TaskId> after = {});
@@ -271,13 +285,14 @@ class Program {
   /// The resource of that id; good until the next is added.
   const Resource& resource(ResourceId id) const { return resources_[id]; }
   int32_t resource_count() const { return resources_.size(); }
-  /// Its loads are good until the next flow is added.
+  /// Its loads and legs are good until the next flow is added.
   Flow flow(FlowId id) const {
     const FlowRow& row = flows_[id];
     return {.size = row.size,
             .rate = row.rate,
             .latency = row.latency,
-            .loads = std::span(load_pool_).subspan(row.load_begin, row.load_count)};
+            .loads = std::span(load_pool_).subspan(row.load_begin, row.load_count),
+            .legs = std::span(leg_pool_).subspan(row.leg_begin, row.leg_count)};
   }
   int32_t flow_count() const { return flows_.size(); }
 
@@ -344,16 +359,14 @@ class Program {
     KernelShares kernels;
     SourceShares sources;
     double spread_left;
-    uint32_t part_begin = 0;  // in stretch_parts_
-    uint32_t part_count = 0;
+    uint32_t part_begin = 0, part_count = 0;  // in stretch_parts_
   };
-  // A flow, with its row in the pool of loads.
+  // A flow, with its rows in the pools of loads and legs.
   struct FlowRow {
     Bytes size;
     Bandwidth rate;
     Duration latency;
-    uint32_t load_begin;
-    uint32_t load_count;
+    uint32_t load_begin = 0, load_count = 0, leg_begin = 0, leg_count = 0;
   };
   // The position of `name` in communication_names_, where it is put once.
   int32_t Intern(absl::string_view name);
@@ -369,6 +382,7 @@ class Program {
   IdTable<ResourceId, Resource> resources_;
   IdTable<FlowId, FlowRow> flows_;
   std::vector<Load> load_pool_;
+  std::vector<Leg> leg_pool_;
   std::vector<Duration> durations_;
   std::vector<FlowId> task_flows_;  // empty while no task has a flow
   std::vector<LabelId> task_labels_;

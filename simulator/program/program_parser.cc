@@ -173,6 +173,7 @@ class Parser {
 
   absl::Status ParseFlow(LineReader& line) {
     ORRERY_RETURN_IF_ERROR(line.NextId("flow", program_.flow_count()));
+    if (line.Take("chain")) return ParseChain(line);
     ORRERY_RETURN_IF_ERROR(line.Expect("size"));
     ORRERY_ASSIGN_OR_RETURN(const int64_t size, line.Int64(0));
     ORRERY_RETURN_IF_ERROR(line.Expect("bytes"));
@@ -188,6 +189,33 @@ class Parser {
                       .rate = Bandwidth(rate),
                       .latency = Duration(latency),
                       .loads = loads_});
+    return line.End();
+  }
+
+  // Times and flows, at least one; which flows may stand in a chain is for `Verify` to say.
+  absl::Status ParseChain(LineReader& line) {
+    std::vector<Leg> legs;
+    do {
+      Leg leg;
+      ORRERY_ASSIGN_OR_RETURN(const int64_t before, line.Int64(0));
+      leg.before = Duration(before);
+      ORRERY_RETURN_IF_ERROR(line.Expect("ps"));
+      const bool flows = line.At("flow");
+      if (flows) {
+        ORRERY_ASSIGN_OR_RETURN(leg.flow, line.IdOf<FlowId>("flow", program_.flow_count()));
+        if (line.Take("beside")) {
+          ORRERY_ASSIGN_OR_RETURN(const int64_t beside, line.Int64(0));
+          leg.beside = Duration(beside);
+          ORRERY_RETURN_IF_ERROR(line.Expect("ps"));
+        }
+        if (line.Take("part")) {
+          ORRERY_ASSIGN_OR_RETURN(leg.part, line.Int32());
+        }
+      }
+      legs.push_back(leg);
+      if (!flows) break;  // only time comes behind the last
+    } while (!line.AtEnd());
+    program_.AddChain(legs);
     return line.End();
   }
 

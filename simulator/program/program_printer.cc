@@ -71,6 +71,19 @@ void PrintResource(const Program& program, ResourceId id, std::string* out) {
 
 void PrintFlow(const Program& program, FlowId id, std::string* out) {
   const Flow flow = program.flow(id);
+  if (!flow.legs.empty()) {
+    absl::StrAppend(out, ToString(id), " chain");
+    for (const Leg& leg : flow.legs) {
+      absl::StrAppend(out, " ", leg.before.picoseconds(), " ps");
+      if (leg.flow.valid()) absl::StrAppend(out, " ", ToString(leg.flow));
+      if (leg.beside > Duration(0)) {
+        absl::StrAppend(out, " beside ", leg.beside.picoseconds(), " ps");
+      }
+      if (leg.part >= 0) absl::StrAppend(out, " part ", leg.part);
+    }
+    absl::StrAppend(out, "\n");
+    return;
+  }
   absl::StrAppend(out, ToString(id), " size ", flow.size.count(), " bytes rate ",
                   flow.rate.bytes_per_second(), " bytes/s latency ", flow.latency.picoseconds(),
                   " ps");

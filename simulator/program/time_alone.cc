@@ -73,12 +73,27 @@ Duration SendTime(Bytes size, double load, Bandwidth capacity) {
 Duration TimeAlone(const Flow& flow) {
   ORRERY_CHECK(flow.rate > Bandwidth(0) && flow.size >= Bytes(0)) << flow.size;
   const Duration send = time_alone_cc::SendTime(flow.size, 1, flow.rate);
-  return std::min(kEndOfTime, std::min(flow.latency, kEndOfTime) + send);
+  return Later(send, flow.latency);
 }
 
 Duration TimeAlone(const Flow& flow, const Program& program) {
-  const Duration latency = std::min(flow.latency, kEndOfTime);
-  return std::min(kEndOfTime, latency + SendTimeAlone(flow, program));
+  if (!flow.legs.empty()) {
+    Duration all;
+    for (const Leg& leg : flow.legs) {
+      all = Later(all, leg.before);
+      if (!leg.flow.valid()) continue;
+      all = Later(all, std::max(TimeAlone(program.flow(leg.flow), program), leg.beside));
+    }
+    return all;
+  }
+  return Later(SendTimeAlone(flow, program), flow.latency);
+}
+
+Duration LegDelayOfTask(const LegDelay& delay, const Program& program) {
+  const Flow chain = program.flow(program.flow_of(delay.task));
+  const Leg& leg = chain.legs[static_cast<size_t>(delay.leg)];
+  const Duration alone = TimeAlone(program.flow(leg.flow), program);
+  return std::max(alone + delay.time, leg.beside) - std::max(alone, leg.beside);
 }
 
 Duration SendTimeAlone(const Flow& flow, const Program& program) {

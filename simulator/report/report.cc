@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "simulator/program/time_alone.h"
 #include "simulator/report/activity.h"
 #include "simulator/report/host_memory.h"
 #include "support/check.h"
@@ -77,6 +78,27 @@ void AddParts(const Program& program, LabelId label, RankClassId rank, StreamSum
   }
 }
 
+// What within chains of the tasks took longer than alone: they were counted as if it computed.
+void AddDelays(const Program& program, const Trace& trace, size_t begin, size_t end,
+               IdTable<StreamId, StreamSums>& sums, CommunicationShares& shares) {
+  for (const LegDelay& delay : trace.delays) {
+    const auto row = static_cast<size_t>(delay.task.index());
+    if (row < begin || row >= end) continue;
+    const Leg& leg = program.flow(program.flow_of(delay.task)).legs[static_cast<size_t>(delay.leg)];
+    const std::span<const StretchPart> parts = program.parts_of(program.label_of(delay.task));
+    const Duration exposed = LegDelayOfTask(delay, program);
+    for (const StreamId stream : program.streams_of(delay.task)) {
+      StreamSums& sum = sums[stream];
+      sum.communicating += delay.time;
+      sum.computing -= exposed;
+      sum.exposed_inside += exposed;
+      shares.at(program.stream(stream).rank,
+                shares.column_of(parts[static_cast<size_t>(leg.part)].label)) +=
+          {.bytes = Bytes(0), .total = delay.time, .exposed = exposed};
+    }
+  }
+}
+
 // The pass over the tasks `begin` … `end` - 1.
 IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& trace, size_t begin,
                                          size_t end, Report& report) {
@@ -107,6 +129,7 @@ IdTable<StreamId, StreamSums> SumStreams(const Program& program, const Trace& tr
     bytes_sent += fact.bytes_sent * members[streams.front()];
     halves_reduced += fact.halves_reduced;
   }
+  AddDelays(program, trace, begin, end, sums, report.shares);
   report.bytes_sent = Bytes(bytes_sent);
   report.bytes_reduced = Bytes((halves_reduced + 1) / 2);
   report.flops = Flops(flops);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "simulator/program/time_alone.h"
 
 namespace orrery::simulator {
 
@@ -27,6 +28,11 @@ void SumKernels(const Program& program, const Trace& trace, ReportDetails& detai
     const Wide members = std::ssize(program.rank(stream.rank).members);
     of_label[static_cast<size_t>(program.label_of(task).index())] +=
         members * (trace.finish[row] - trace.start[row]).picoseconds();
+  }
+  for (const LegDelay& delay : trace.delays) {  // no kernel runs meanwhile
+    const RankClassId rank = program.stream(program.streams_of(delay.task).front()).rank;
+    of_label[static_cast<size_t>(program.label_of(delay.task).index())] -=
+        Wide{std::ssize(program.rank(rank).members)} * LegDelayOfTask(delay, program).picoseconds();
   }
   KernelSeconds seconds = {};
   SourceShares sources = {};

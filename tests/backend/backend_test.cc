@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/backend/onnx_case.h"
 
 // The ONNX project's backend tests (Debian package libonnx-testdata): each model is imported and
@@ -31,7 +32,7 @@ struct Exclusion {
 };
 
 std::vector<Exclusion> ReadExclusions() {
-  const std::string path = ORRERY_SOURCE_DIR "/tests/backend/exclusions.txt";
+  const std::string path = SourceDir() + "/tests/backend/exclusions.txt";
   std::vector<Exclusion> exclusions;
   const std::string text = ReadFile(path).value();
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {

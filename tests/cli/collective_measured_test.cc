@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // `collective` beside measurements: how far the presets are from them, and sweeps as a cost model.
@@ -17,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kFile = absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/measured_collectives.json");
+const std::string kFile = absl::StrCat(SourceDir(), "/tests/data/measured_collectives.json");
 
 Finished Ask(const std::string& flags) { return Execute(absl::StrCat("collective ", flags)); }
 

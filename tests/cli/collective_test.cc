@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // The program `collective`: what it prints, and one line for each impossible question. The cluster
@@ -68,8 +69,8 @@ TEST(Collective, MeetsTheBoundWhereEachDeviceHasItsNeighbours) {
 // A torus with four shortcuts as a file: trees are laid along its links, for short messages the one
 // of shortest paths. Rings follow links as well, where there is one between neighbours.
 TEST(Collective, LaysTreesAlongTheLinksOfAGraph) {
-  const std::string graph = absl::StrCat("--cluster ", ORRERY_SOURCE_DIR,
-                                         "/examples/clusters/torus_with_shortcuts.textproto ");
+  const std::string graph =
+      absl::StrCat("--cluster ", SourceDir(), "/examples/clusters/torus_with_shortcuts.textproto ");
   EXPECT_EQ(Ask(graph + "--bytes 256MiB").out,
             "all-reduce of 256 MiB over 16 devices of torus with shortcuts by packed-trees\n"
             "time             2.51 ms (0.002514093 s)\n"

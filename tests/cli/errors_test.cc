@@ -7,6 +7,7 @@
 #include "importer/builtin_models.h"
 #include "importer/onnx_test_util.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "support/sanitized_test_util.h"
 #include "tests/cli/run.h"
 
@@ -79,8 +80,8 @@ INSTANTIATE_TEST_SUITE_P(
          "simulate: 'match:gelu': finds no value that forward keeps for backward; opt names "
          "them with `stages`"},
         {1, "simulate " + kMlp + " --optimizer lamb",
-         "simulate: mlp:layers=4,dim=64: there is no optimizer 'lamb'; wanted none, sgd, momentum "
-         "or adam"},
+         "simulate: mlp:layers=4,dim=64: there is no optimizer 'lamb'; wanted none, sgd, momentum, "
+         "adam, adagrad, lion or muon"},
         {1, "simulate " + kMlp + " --symbol batch",
          "simulate: --symbol 'batch': wanted NAME=NUMBER, as in batch=8"}}));
 
@@ -286,7 +287,7 @@ TEST(Outputs, AreNotWrittenForAConfigurationThatCannotRun) {
 
 TEST(Models, CutShort) {
   Clear();
-  const std::string whole = ReadFile(ORRERY_SOURCE_DIR "/examples/models/mlp_64x512.onnx").value();
+  const std::string whole = ReadFile(SourceDir() + "/examples/models/mlp_64x512.onnx").value();
   for (const size_t bytes :
        {size_t{0}, size_t{1}, size_t{100}, whole.size() / 2, whole.size() - 1}) {
     Write("short.onnx", whole.substr(0, bytes));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // docs/exporting.md: its snippets export with PyTorch, its commands read what they leave and print
@@ -33,7 +34,7 @@ struct Section {
   std::vector<Block> blocks;
 };
 
-std::string Page() { return ReadFile(ORRERY_SOURCE_DIR "/docs/exporting.md").value(); }
+std::string Page() { return ReadFile(SourceDir() + "/docs/exporting.md").value(); }
 
 std::string NameOf(absl::string_view heading) {
   std::string name;
@@ -139,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Sections, ExportingPage, testing::ValuesIn(Sections()),
 std::string Sources() {
   std::string text;
   for (const char* folder : {"importer", "ir", "transforms", "tools"}) {
-    const std::string root = absl::StrCat(ORRERY_SOURCE_DIR "/", folder);
+    const std::string root = absl::StrCat(SourceDir() + "/", folder);
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
       const std::string path = entry.path().string();
       if (!absl::EndsWith(path, ".cc") || absl::EndsWith(path, "_test.cc")) continue;

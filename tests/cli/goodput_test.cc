@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/cli/json_of.h"
 #include "tests/cli/run.h"
 
 // `goodput` as a user runs it.
@@ -19,12 +20,6 @@ using testing::HasSubstr;
 
 constexpr char kLlama[] =
     "goodput --step-time 7s --devices 16384 --checkpoint-bytes 5.67TB --days 54 ";
-
-json JsonOf(const std::string& command) {
-  const Finished run = Execute(command + " --json goodput.json");
-  EXPECT_EQ(run.code, 0) << run.err;
-  return json::parse(Contents("goodput.json"));
-}
 
 // Llama 3 405B: 419 unexpected interruptions in 54 days on 16,384 devices, over 90 % effective.
 TEST(Goodput, OfLlama3IsAsPublished) {
@@ -67,6 +62,19 @@ TEST(Goodput, PlaysTheStepOfAModel) {
   EXPECT_EQ(found["spare_hosts"], 1);
   EXPECT_GT(found["step_time_s"], 0);
   EXPECT_GT(found["checkpoint_bytes"], 1e9);
+}
+
+// One microbatch after the other: the step is longer than that of any schedule.
+TEST(Goodput, ObeysAScheduleFile) {
+  Write("orders.csv",
+        "0F0,0B0,0F1,0B1,0F2,0B2,0F3,0B3\n"
+        "1F0,1B0,1F1,1B1,1F2,1B2,1F3,1B3\n");
+  const std::string model =
+      "goodput --model gpt2-small --batch-size 64 --cluster dgx-a100:1 --pp 2 --micro-batches 4 ";
+  const double usual_s = JsonOf(model)["step_time_s"];
+  const double ordered_s = JsonOf(model + "--schedule-file orders.csv")["step_time_s"];
+  EXPECT_GT(ordered_s, 1.2 * usual_s);
+  EXPECT_THAT(Execute(model + "--schedule-file none.csv").err, HasSubstr("none.csv"));
 }
 
 TEST(Goodput, SaysInOneLineWhatIsWrong) {

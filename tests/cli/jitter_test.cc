@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // Steps that jitter disturbs, as `simulate` tells of them.
@@ -35,7 +36,7 @@ TEST(Jitter, IsTheSameOnAnyNumberOfThreads) {
   ASSERT_EQ(free.code, 0) << free.err;
   const Finished bound =
       Execute(absl::StrCat("simulate --version >/dev/null && taskset -cp 0 $$ >/dev/null && ",
-                           ORRERY_BIN_DIR, "/", kStep, flags, "--json b.json"));
+                           BinDir(), "/", kStep, flags, "--json b.json"));
   ASSERT_EQ(bound.code, 0) << bound.err;
   EXPECT_EQ(Steps("a.json").dump(), Steps("b.json").dump());
   ASSERT_EQ(Execute(kStep + flags + "--seed 2 --json c.json").code, 0);
@@ -70,7 +71,8 @@ TEST(Jitter, BadInputIsALine) {
       {"--seed 3", "--seed: nothing is drawn"},
       {"--jitter link=uplink:0.5", "link 'uplink' is none of the cluster's"},
       {"--jitter link=pair:0.5 --cost-model distir", "the distir cost model knows no links"},
-      {"--jitter rank=1% --plan pipedream", "--plan: nothing is simulated"},
+      {"--jitter rank=1% --plan pipedream",
+       "stages or replicas have ranks or microbatches of their own"},
   };
   for (const auto& [flags, text] : commands) {
     const Finished finished = Execute(kStep + "--dp 8 " + flags);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // The program `kernel`.
@@ -28,7 +29,7 @@ TEST(Kernel, SaysWhatDecides) {
   const std::string out = Ask("--shape 4096,12288,12288 --dtype bf16 --device h100").out;
   EXPECT_THAT(out, testing::StartsWith("matmul 4096 x 12288 x 12288 of bf16 on h100-80gb\n"));
   EXPECT_THAT(out, HasSubstr("  limited by          products\n"));
-  EXPECT_THAT(*ReadFile(ORRERY_SOURCE_DIR "/docs/kernels.md"), HasSubstr(out.substr(0, 300)));
+  EXPECT_THAT(*ReadFile(SourceDir() + "/docs/kernels.md"), HasSubstr(out.substr(0, 300)));
   EXPECT_THAT(Ask("--shape 1,4096,4096 --device a100").out,
               HasSubstr("  limited by          memory\n"));
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // Names that are known: errors that tell which was meant, lists of them, and shells that complete
@@ -138,8 +139,9 @@ std::vector<std::string> Offered(const std::string& program, const std::string& 
 TEST(BashCompletion, OffersFlags) {
   Clear();
   EXPECT_THAT(Offered("simulate", "simulate --micro"), ElementsAre("--micro-batches"));
-  EXPECT_THAT(Offered("simulate", "simulate --dp 2 --list-s"),
-              testing::UnorderedElementsAre("--list-schedules", "--list-stacks"));
+  EXPECT_THAT(
+      Offered("simulate", "simulate --dp 2 --list-s"),
+      testing::UnorderedElementsAre("--list-schedules", "--list-server-places", "--list-stacks"));
   EXPECT_THAT(Offered("grid_search", "grid_search "),
               IsSupersetOf({"--model", "--budget", "--quiet", "--completion"}));
   EXPECT_THAT(Offered("schedule", "schedule --microb"), IsEmpty());
@@ -156,7 +158,7 @@ TEST(BashCompletion, OffersValues) {
               IsSupersetOf({"none", "selective", "full"}));
   EXPECT_THAT(Offered("simulate", "simulate --zero "), ElementsAre("0", "1", "2", "3"));
   EXPECT_THAT(Offered("simulate", "simulate --optimizer "),
-              ElementsAre("none", "sgd", "momentum", "adam"));
+              ElementsAre("none", "sgd", "momentum", "adam", "adagrad", "lion", "muon"));
   EXPECT_THAT(Offered("grid_search", "grid_search --space f"), ElementsAre("full"));
   EXPECT_THAT(Offered("grid_search", "grid_search --schedule 1f1b,inter"),
               ElementsAre("1f1b,interleaved", "1f1b,interleaved-zero-bubble"));
@@ -185,7 +187,7 @@ TEST(Completion, IsOfBothNamesUnlessInstalled) {
   EXPECT_THAT(
       Execute("grid_search --completion bash").out,
       testing::EndsWith("\ncomplete -F _orrery_grid_search grid_search orrery-grid-search\n"));
-  const std::string installed = absl::StrCat("ln -sf ", ORRERY_BIN_DIR,
+  const std::string installed = absl::StrCat("ln -sf ", BinDir(),
                                              "/grid_search orrery-grid-search; "
                                              "./orrery-grid-search --completion ");
   EXPECT_THAT(Execute("grid_search --version >&2; " + installed + "bash").out,
@@ -199,8 +201,8 @@ TEST(Completion, IsOfBothNamesUnlessInstalled) {
 TEST(ZshCompletion, IsReadByZsh) {
   if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "there is no zsh here";
   Clear();
-  for (const char* program : {"collective", "grid_search", "kernel", "opt", "redistribute",
-                              "schedule", "simulate", "validate"}) {
+  for (const char* program : {"collective", "goodput", "grid_search", "kernel", "opt",
+                              "redistribute", "schedule", "simulate", "validate"}) {
     const Finished script = Execute(absl::StrCat(program, " --completion zsh"));
     Write("completion.zsh", script.out);
     const Finished read = Execute(absl::StrCat(program, " --version >&2; zsh -n completion.zsh"));

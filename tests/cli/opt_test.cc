@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // Files of opt/: a command, its input, and all that it prints. ORRERY_BLESS=1 rewrites the output.
@@ -27,8 +28,7 @@ constexpr absl::string_view kMark = "// OUTPUT\n";
 
 std::vector<std::string> Files() {
   std::vector<std::string> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/cli/opt")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourceDir() + "/tests/cli/opt")) {
     files.push_back(entry.path().filename().string());
   }
   std::sort(files.begin(), files.end());
@@ -39,7 +39,7 @@ class OptGolden : public testing::TestWithParam<std::string> {};
 
 TEST_P(OptGolden, PrintsWhatTheFileSays) {
   Clear();
-  const std::string path = absl::StrCat(ORRERY_SOURCE_DIR, "/tests/cli/opt/", GetParam());
+  const std::string path = absl::StrCat(SourceDir(), "/tests/cli/opt/", GetParam());
   const std::string text = ReadFile(path).value();
   const size_t mark = text.find(kMark.data(), 0, kMark.size());
   ASSERT_NE(mark, std::string::npos) << "wanted a line " << kMark;

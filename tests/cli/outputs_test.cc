@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "support/sanitized_test_util.h"
 #include "tests/cli/run.h"
 
@@ -35,10 +36,10 @@ struct Command {
 };
 
 std::vector<Command> Commands() {
-  const std::string data = ORRERY_SOURCE_DIR "/tests/data/";
+  const std::string data = SourceDir() + "/tests/data/";
   const std::string sweeps = ReadFile(data + "measured_collectives.json").value();
   const std::string cluster =
-      ReadFile(ORRERY_SOURCE_DIR "/examples/clusters/pcie_tree.textproto").value();
+      ReadFile(SourceDir() + "/examples/clusters/pcie_tree.textproto").value();
   const std::string orders = "0F0,0B0\n";
   const std::string simulate = "simulate --batch-size 8 --memory-limit none ";
   std::vector<Command> commands;
@@ -93,8 +94,7 @@ TEST(Outputs, NeverTakeThePlaceOfAnInput) {
 
 TEST(Outputs, DoNotGoWhereTheNextRunReads) {
   Clear();
-  const std::string rows =
-      ReadFile(ORRERY_SOURCE_DIR "/tests/data/measured_collectives.json").value();
+  const std::string rows = ReadFile(SourceDir() + "/tests/data/measured_collectives.json").value();
   fs::create_directories(Folder() + "/data");
   Write("data/rows.json", "{\"rows\": []}");
   for (const char* output : {"--json data/report.json", "--json ./data/../data/report.json",
@@ -123,14 +123,14 @@ TEST(Outputs, AreCheckedFirst) {
 
 TEST(Outputs, OfHelpWantRoomToo) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  for (const char* program :
-       {"collective", "grid_search", "opt", "redistribute", "schedule", "simulate", "validate"}) {
+  for (const char* program : {"collective", "goodput", "grid_search", "opt", "redistribute",
+                              "schedule", "simulate", "validate"}) {
     for (const char* flag : {"--help", "--list-clusters"}) {
       if (std::string(flag) == "--list-clusters" && std::string(program) != "simulate") continue;
       // What Execute appends takes the standard output: the inner shell has its own.
       const Finished finished =
-          Execute(absl::StrCat("schedule --list >/dev/null; sh -c '", ORRERY_BIN_DIR, "/", program,
-                               " ", flag, " >/dev/full'"));
+          Execute(absl::StrCat("schedule --list >/dev/null; sh -c '", BinDir(), "/", program, " ",
+                               flag, " >/dev/full'"));
       EXPECT_EQ(finished.code, 1) << program;
       EXPECT_THAT(finished.err, testing::EndsWith(": standard output cannot be written\n"));
     }
@@ -168,8 +168,8 @@ TEST(Memory, ThatEndsIsOneLine) {
   int short_of_it = 0;
   const auto run_in = [](const std::string& program, int kilobytes) {
     // The first program is for the name that Execute puts before the command.
-    return Execute(absl::StrCat("schedule --list >/dev/null; ulimit -v ", kilobytes, "; ",
-                                ORRERY_BIN_DIR, "/", program));
+    return Execute(absl::StrCat("schedule --list >/dev/null; ulimit -v ", kilobytes, "; ", BinDir(),
+                                "/", program));
   };
   // Whether it got by.
   const auto run = [&](const std::string& program, int kilobytes) {
@@ -197,7 +197,7 @@ TEST(Memory, ThatEndsIsOneLine) {
       14'000, 100'000, 1'000);
   // Readers of files have another library of C++.
   run_with_more("opt $MODELS/mlp_64x512.onnx --batch-size 64", 14'000, 32'000, 1'000);
-  run_with_more(absl::StrCat("simulate --model mlp --batch-size 8 --cluster ", ORRERY_SOURCE_DIR,
+  run_with_more(absl::StrCat("simulate --model mlp --batch-size 8 --cluster ", SourceDir(),
                              "/examples/clusters/pcie_tree.textproto"),
                 14'000, 32'000, 1'000);
   EXPECT_GT(short_of_it, 15);

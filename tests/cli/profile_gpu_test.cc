@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // examples/profile_gpu.py, on the CPU, where PyTorch is installed.
@@ -27,7 +28,7 @@ int Python(const std::string& arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-const std::string kScript = ORRERY_SOURCE_DIR "/examples/profile_gpu.py ";
+const std::string kScript = SourceDir() + "/examples/profile_gpu.py ";
 const std::string kTiny = kScript + "--device cpu --seconds 0.01 --like like.csv --out k.csv";
 
 class ProfileGpu : public testing::Test {
@@ -141,7 +142,7 @@ TEST_F(ProfileGpu, ChoosesAttentionOfAttentionAlone) {
 }
 
 TEST_F(ProfileGpu, ReadsTheDriversVersion) {
-  const std::string of = "-c 'import sys; sys.path.insert(0, \"" ORRERY_SOURCE_DIR
+  const std::string of = "-c 'import sys; sys.path.insert(0, \"" + SourceDir() +
                          "/examples\"); from profile_gpu import version_in; print(version_in(\"";
   Python(of + "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release\"))'");
   EXPECT_EQ(Contents("python.txt"), "580.159.04\n");
@@ -154,7 +155,7 @@ TEST_F(ProfileGpu, ReadsTheDriversVersion) {
 // examples/measure_steps.py wants a newer PyTorch than Debian has, and a GPU: says so, or names its
 // rows.
 TEST(MeasureSteps, SaysWhatItWants) {
-  EXPECT_EQ(Python(ORRERY_SOURCE_DIR "/examples/measure_steps.py --only nosuchrow"), 1);
+  EXPECT_EQ(Python(SourceDir() + "/examples/measure_steps.py --only nosuchrow"), 1);
   EXPECT_THAT(Contents("python.txt"),
               testing::AnyOf(HasSubstr("wanted PyTorch 2.6 or newer"),
                              HasSubstr("--only 'nosuchrow' is in none of gpt2-124m-b1, ")));

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // `simulate --program`: what a person writes, and what is wrong with it.
@@ -18,10 +19,10 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::string kExample = ORRERY_SOURCE_DIR "/examples/programs/overlap.ranks";
+const std::string kExample = SourceDir() + "/examples/programs/overlap.ranks";
 
 TEST(ProgramFile, ThePageShowsWhatItPrints) {
-  const absl::StatusOr<std::string> page = ReadFile(ORRERY_SOURCE_DIR "/docs/programs.md");
+  const absl::StatusOr<std::string> page = ReadFile(SourceDir() + "/docs/programs.md");
   ASSERT_TRUE(page.ok()) << page.status();
   const Finished finished = Execute("simulate --program " + kExample + " --cluster dgx-a100:1");
   ASSERT_EQ(finished.code, 0) << finished.err;
@@ -82,7 +83,7 @@ TEST(ProgramFile, OverlapPays) {
 
 TEST(ProgramFile, TheTextOfAProgramNeedsNoCluster) {
   const Finished finished =
-      Execute("simulate --program " ORRERY_SOURCE_DIR "/tests/lowering/pipelined.program");
+      Execute("simulate --program " + SourceDir() + "/tests/lowering/pipelined.program");
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_THAT(finished.out, HasSubstr("28 tasks of 2 rank classes"));
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // The program `redistribute`: the tables of tensorcraft's notebook, its other forms of layouts, and
@@ -104,6 +105,69 @@ TEST(Redistribute, PricesStepsThatAreGiven) {
     EXPECT_THAT(Ask(question + "--" + flag + " --steps " + steps).err,
                 HasSubstr(": --steps says what the steps are; wanted one of the two\n"));
   }
+}
+
+// Sums over two axes are reduced at once where there is a group for that; creating one is worth it
+// where it costs less than the wait that it saves.
+TEST(Redistribute, MergesReductionsWhereTheirGroupIs) {
+  const std::string question =
+      "--mesh 2,8 --shape 1024,1024 --from P,P --to R,R --cost cluster:dgx-h100:2 ";
+  EXPECT_THAT(Ask(question).out, HasSubstr("1       all-reduce a0.a1  R,R "));
+  EXPECT_THAT(Ask(question + "--groups a0,a1,a1.a0").out, HasSubstr("all-reduce a0.a1"));
+  const std::string apart = Ask(question + "--groups a0,a1 --straggler 50us").out;
+  EXPECT_THAT(apart, testing::Not(HasSubstr("a0.a1")));
+  EXPECT_EQ(Ask(question + "--groups a0,a1 --straggler 50us --group-price 5ms").out, apart);
+  const std::string created =
+      Ask(question + "--groups a0,a1 --straggler 50us --group-price 10us --parts").out;
+  EXPECT_THAT(created, HasSubstr("1       all-reduce a0.a1  R,R "));
+  EXPECT_THAT(created, HasSubstr("synchronization [us]  groups [us]\n"));
+  EXPECT_THAT(created, HasSubstr("  50                    10\n"));
+  EXPECT_EQ(
+      Ask(question + "--groups a0,a1 --steps 'all-reduce a0.a1'").err,
+      "redistribute: --steps: step 1, 'all-reduce a0.a1': does not apply to P,P: there is no group "
+      "a0.a1, only a0, a1; the reduction is to be axis by axis, or its group in --groups, or to be "
+      "created at a --group-price; wanted one of: all-reduce a0; all-reduce a1\n");
+  Clear();
+  EXPECT_THAT(Ask(question + "--groups a0,a1,a0.a1 --steps 'all-reduce a0; all-reduce a1' "
+                             "--straggler 50us --json plan.json")
+                  .out,
+              HasSubstr("Steps 1 and 2 are two reductions of one kind, which a group a0.a1 does "
+                        "as one\n"));
+  const nlohmann::json plan = nlohmann::json::parse(Contents("plan.json"));
+  double sum = 0;
+  for (const auto& part : plan["steps"][0]["cost_parts"]) sum += part.get<double>();
+  EXPECT_DOUBLE_EQ(sum, plan["steps"][0]["cost"]);
+  EXPECT_EQ(plan["steps"][0]["cost_parts"]["synchronization"], 50);
+  EXPECT_EQ(plan["steps"][0]["cost_parts"]["groups"], 0);
+}
+
+TEST(Redistribute, SaysWhichGroupsAndWaitsCannotBe) {
+  const std::string ask = "--mesh 2,8 --shape 64,64 --from P,P --to R,R ";
+  EXPECT_EQ(Ask(ask + "--groups a0,a2").err,
+            "redistribute: --groups: got axis 'a2' in 'a2'; wanted each once of a0, a1 or its "
+            "number, as in a0,a0.a1\n");
+  EXPECT_EQ(Ask(ask + "--groups a0,a1,a0.a1").err,
+            "redistribute: --groups: got a0.a1, of several axes, and steps of --cost dtensor are "
+            "over one; wanted --cost dtensor:merge\n");
+  EXPECT_EQ(Ask(ask + "--groups a0").err,
+            "redistribute: no steps lead to the target within the groups a0; wanted more of them, "
+            "or a --group-price\n");
+  EXPECT_EQ(Ask(ask + "--group-price 5ms").err,
+            "redistribute: --group-price: without --groups all groups exist; wanted it to say "
+            "which do\n");
+  EXPECT_EQ(Ask(ask + "--straggler -1us").err.substr(0, 26), "redistribute: --straggler:");
+  EXPECT_EQ(Ask("--mesh 4 --shape 64 --from 0 --to - --straggler 5us").err,
+            "redistribute: --straggler: got '5us'; wanted a number that is not negative: --cost "
+            "tensorcraft has no unit\n");
+  EXPECT_THAT(Ask("--mesh 4 --shape 64 --from 0 --to - --straggler 5").out,
+              HasSubstr("Total cost: 55\n"));
+  EXPECT_THAT(Ask(ask + "--groups a0,a1 --group-price 1us --frontier").err,
+              HasSubstr("--group-price: --frontier has plans within groups that exist"));
+  EXPECT_THAT(Ask(ask + "--groups a0,a1 --group-price 1us --ties local").err,
+              HasSubstr("--ties: which groups to create is chosen by all that plans cost"));
+  EXPECT_THAT(Ask(ask + "--compare --parts").err, HasSubstr("--parts: --compare has no steps"));
+  EXPECT_THAT(Ask(ask + "--compare --groups a0.a1 --cost cluster:dgx-h100:2").out,
+              HasSubstr("greedy: all-reduce a0: there is no group a0, only a0.a1\n"));
 }
 
 double CostOn(const std::string& devices) {
@@ -224,7 +288,7 @@ TEST(Redistribute, WritesJson) {
 // Every record of the goldens has an answer, in the columns that are promised.
 TEST(Redistribute, PlansCases) {
   for (const char* const file : {"redistribution_tensorcraft", "redistribution_dtensor"}) {
-    const std::string path = absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/", file, ".json");
+    const std::string path = absl::StrCat(SourceDir(), "/tests/data/", file, ".json");
     const Finished finished = Ask(absl::StrCat("--cases ", path));
     const std::vector<std::string> rows = absl::StrSplit(finished.out, '\n', absl::SkipEmpty());
     EXPECT_EQ(rows[0], "name,total_cost,peak_elements,planning_s,note");

@@ -12,12 +12,21 @@
 #include "absl/strings/str_replace.h"
 #include "support/check.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
+#include "support/sanitized_test_util.h"
 
 namespace orrery::cli {
 namespace run_cc {
 namespace {
 
-constexpr const char* kBin = ORRERY_BIN_DIR "/";
+const std::string kBin = BinDir() + "/";
+
+// In seconds; less than ctest's own.
+#ifdef ORRERY_OTHER_HEAP
+constexpr int kLimit = 240;
+#else
+constexpr int kLimit = 60;
+#endif
 
 std::set<std::string>& Written() {
   static auto& written = *new std::set<std::string>;
@@ -48,9 +57,9 @@ const std::string& Folder() {
 Finished Execute(const std::string& command) {
   const std::string streams = absl::StrCat(Folder(), ".streams");
   std::filesystem::create_directories(streams);
-  const std::string line = absl::StrCat("cd ", Folder(), " && MODELS=", ORRERY_SOURCE_DIR,
-                                        "/examples/models; timeout 60 ", run_cc::kBin, command,
-                                        " >", streams, "/out 2>", streams, "/err");
+  const std::string line = absl::StrCat(
+      "cd ", Folder(), " && MODELS=", SourceDir(), "/examples/models; timeout ", run_cc::kLimit,
+      " ", run_cc::kBin, command, " >", streams, "/out 2>", streams, "/err");
   const int status = std::system(line.c_str());
   Finished finished{
       .code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),

@@ -15,7 +15,7 @@ struct Finished {
 
 /// Runs `command`, a line of shell text that begins with the name of a program, in a folder that is
 /// this test's own and empty at its start. $MODELS stands for examples/models. One minute is the
-/// limit: a program that hangs ends with 124.
+/// limit, and four under a sanitizer: a program that hangs ends with 124.
 Finished Execute(const std::string& command);
 
 /// The folder in which Execute runs, and a file in it.

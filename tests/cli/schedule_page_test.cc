@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/schedules/steady_bubble.h"
 
@@ -23,7 +24,7 @@ namespace {
 using transforms::PipelineSchedule;
 using transforms::PipelineShape;
 
-const std::string kPage = ORRERY_SOURCE_DIR "/docs/schedules.md";
+const std::string kPage = SourceDir() + "/docs/schedules.md";
 constexpr absl::string_view kHead =
     "| schedule | stages a rank | time | bubble | live on each rank | weights |\n"
     "|---|---|---|---|---|---|\n";

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "support/paths_test_util.h"
 #include "support/sanitized_test_util.h"
+#include "tests/cli/json_of.h"
 #include "tests/cli/run.h"
 
 // How a step is sharded over hp, cp and ep, from the command line.
@@ -27,18 +29,11 @@ const std::string kMlp =
     "simulate --model mlp:layers=4,dim=64 --batch-size 48 --cluster "
     "uniform:8@200Gbps ";
 
-json Report(const std::string& command) {
-  Clear();
-  const Finished finished = Execute(command + " --json r.json");
-  EXPECT_EQ(finished.code, 0) << command << ": " << finished.err;
-  return finished.code == 0 ? json::parse(Contents("r.json")) : json();
-}
-
-double StepTime(const std::string& command) { return Report(command).value("step_time_s", 0.0); }
+double StepTime(const std::string& command) { return JsonOf(command).value("step_time_s", 0.0); }
 
 std::vector<std::string> Communications(const std::string& command) {
   std::vector<std::string> kinds;
-  const json report = Report(command);
+  const json report = JsonOf(command);
   for (const json& row : report["communication"]) kinds.push_back(row["kind"]);
   return kinds;
 }
@@ -81,7 +76,7 @@ TEST(Sharding, ByThePatternSplitsTheSequenceWhereThatCostsNothing) {
            {"--hp 8", "--hp 2", "--dp 2 --hp 4", "--hp 4 --cp 2", "--hp 2 --ep 8", "--hp 16",
             "--dp 2 --hp 2 --cp 2 --ep 4", "--hp 4 --pp 2 --micro-batches 4 --stages-by layers"})) {
     const std::string command = kExperts + plan + " --sharding megatron";
-    const json by_itself = Report(command), whole = Report(command + " --sequence-parallel=0");
+    const json by_itself = JsonOf(command), whole = JsonOf(command + " --sequence-parallel=0");
     EXPECT_LE(by_itself["step_time_s"], whole["step_time_s"]) << plan;
     EXPECT_LE(by_itself["peak_memory_bytes"], whole["peak_memory_bytes"]) << plan;
     split += by_itself["peak_memory_bytes"] < whole["peak_memory_bytes"] ? 1 : 0;
@@ -128,7 +123,7 @@ TEST(Sharding, RanksOfEpShareExpertsAndNothingElse) {
   for (const std::string sharding : {"--sharding megatron", "--sharding auto"}) {
     std::vector<double> parameters;
     for (const int ep : {1, 2, 4, 8}) {
-      parameters.push_back(Report(absl::StrFormat("%s--ep %d %s", kExperts, ep,
+      parameters.push_back(JsonOf(absl::StrFormat("%s--ep %d %s", kExperts, ep,
                                                   sharding))["devices"][0]["memory"]["parameters"]);
     }
     const double experts = 2 * (parameters[0] - parameters[1]), rest = parameters[0] - experts;
@@ -143,7 +138,7 @@ TEST(Sharding, RanksOfEpShareExpertsAndNothingElse) {
 TEST(Sharding, KeepsPins) {
   const std::string few = "--hp 2 --memory-limit none";
   const auto parameters = [&](const std::string& more) {
-    return Report(kMlp + few + more)["devices"][0]["memory"]["parameters"].get<double>();
+    return JsonOf(kMlp + few + more)["devices"][0]["memory"]["parameters"].get<double>();
   };
   const double split = parameters(" --shard '^w[0-9]$=hp@0'");
   EXPECT_EQ(parameters(" --shard '^w[0-9]$=hp@whole'"), 2 * split);
@@ -188,9 +183,9 @@ TEST(Sharding, TakesManyRanks) {
 TEST(Sharding, KeepsToTheMemoryOfADevice) {
   const std::string wide =
       "simulate --model mlp:layers=8,dim=4096 --batch-size 64 --cluster dgx-h100:1 --hp 8 ";
-  const json free = Report(wide + "--memory-limit none");
+  const json free = JsonOf(wide + "--memory-limit none");
   EXPECT_EQ(StepTime(wide + "--memory-limit 275MB"), free["step_time_s"].get<double>());
-  const json tight = Report("simulate --model " ORRERY_SOURCE_DIR
+  const json tight = JsonOf("simulate --model " + SourceDir() +
                             "/examples/models/mlp_64x512.onnx --batch-size 64 --cluster "
                             "dgx-h100:1 --hp 8 --memory-limit 60MB");
   EXPECT_EQ(tight["fits"], true);

@@ -200,7 +200,9 @@ TEST(FullSpace, SaysWhatItDoesNotTake) {
   };
   EXPECT_EQ(error("--space all"), "grid_search: --space 'all': wanted default or full\n");
   EXPECT_EQ(error("--method best"),
-            "grid_search: --method: 'best': wanted exhaustive, beam or annealing\n");
+            "grid_search: --method: 'best': wanted exhaustive, beam, annealing, mcmc, evolution, "
+            "bayes or "
+            "reinforce\n");
   EXPECT_THAT(error("--budget 0s"), HasSubstr("--budget: '0s': wanted a time, as in 60s"));
   EXPECT_THAT(error("--budget 5 --part 1/2"), HasSubstr("wanted no --part and no --merge beside"));
   EXPECT_THAT(error("--price free"), HasSubstr("wanted what a device costs an hour"));

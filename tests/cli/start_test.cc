@@ -9,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // What a program brings along decides how long it takes to start (bench/start_time): it loads
@@ -25,12 +26,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr const char* kPrograms[] = {"collective", "grid_search", "opt",     "redistribute",
-                                     "schedule",   "simulate",    "validate"};
+constexpr const char* kPrograms[] = {"collective",   "goodput",  "grid_search", "opt",
+                                     "redistribute", "schedule", "simulate",    "validate"};
 constexpr const char* kModules[] = {"onnx", "cluster_file"};
 
 std::string PathOf(const std::string& module) {
-  return absl::StrCat(ORRERY_BIN_DIR, "/../lib/orrery/liborrery_", module, ".so");
+  return absl::StrCat(BinDir(), "/../lib/orrery/liborrery_", module, ".so");
 }
 
 // The last word of each line that `command` prints, without the version of a symbol.
@@ -63,7 +64,7 @@ std::set<std::string> SymbolsOf(const std::string& path, const std::string& whic
 TEST(Start, ProgramsLoadNoLargeLibrary) {
   for (const char* program : kPrograms) {
     SCOPED_TRACE(program);
-    EXPECT_THAT(LibrariesOf(absl::StrCat(ORRERY_BIN_DIR, "/", program)),
+    EXPECT_THAT(LibrariesOf(absl::StrCat(BinDir(), "/", program)),
                 Each(Not(AnyOf(HasSubstr("protobuf"), HasSubstr("onnx"), HasSubstr("absl"),
                                HasSubstr("boost"), HasSubstr("re2")))));
   }
@@ -79,7 +80,7 @@ TEST(Start, ModulesDo) {
 TEST(Start, AModuleOfAnotherBuildIsNotLoaded) {
   Clear();
   const auto run = [](const std::string& stamp_ends_with) {
-    const std::string program = absl::StrCat(ORRERY_BIN_DIR, "/simulate");
+    const std::string program = absl::StrCat(BinDir(), "/simulate");
     std::string module = ReadFile(PathOf("onnx")).value();
     const size_t stamp = module.find("orrery build ");
     EXPECT_NE(stamp, std::string::npos);
@@ -102,7 +103,7 @@ TEST(Start, AModuleOfAnotherBuildIsNotLoaded) {
 TEST(Start, ProgramsHaveWhatModulesLeaveOpen) {
   for (const char* program : kPrograms) {
     const std::set<std::string> defined =
-        SymbolsOf(absl::StrCat(ORRERY_BIN_DIR, "/", program), "--defined-only");
+        SymbolsOf(absl::StrCat(BinDir(), "/", program), "--defined-only");
     for (const char* module : kModules) {
       std::set<std::string> open = SymbolsOf(PathOf(module), "--undefined-only");
       EXPECT_THAT(open, Not(IsEmpty()));
@@ -117,7 +118,7 @@ class LonelyProgram : public testing::Test {
   LonelyProgram() {
     Clear();
     fs::create_directories(Folder() + "/bin");
-    fs::copy_file(ORRERY_BIN_DIR "/simulate", Folder() + "/bin/simulate");
+    fs::copy_file(BinDir() + "/simulate", Folder() + "/bin/simulate");
   }
   static Finished Run(const std::string& flags) {
     return Execute(

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // What a program shows at a terminal, and only there.
@@ -30,9 +31,8 @@ struct Seat {
 
 // All that `command` writes to it, of both streams.
 std::string Seen(const std::string& command, const Seat& seat = {}) {
-  const std::string line =
-      absl::StrCat("cd ", Folder(), " && exec env -u NO_COLOR -u COLUMNS ", seat.variables,
-                   " timeout 60 ", ORRERY_BIN_DIR, "/", command);
+  const std::string line = absl::StrCat("cd ", Folder(), " && exec env -u NO_COLOR -u COLUMNS ",
+                                        seat.variables, " timeout 60 ", BinDir(), "/", command);
   winsize size = {.ws_row = 50, .ws_col = seat.columns, .ws_xpixel = 0, .ws_ypixel = 0};
   int terminal = -1;
   const pid_t child = forkpty(&terminal, nullptr, nullptr, &size);
@@ -79,7 +79,7 @@ TEST(Terminal, AloneHasThem) {
   Clear();
   for (const std::string& command : {kStep, kSearch}) {
     const std::string out = Execute("simulate --version >&2; LC_ALL=C.UTF-8 TERM=xterm " +
-                                    absl::StrCat(ORRERY_BIN_DIR, "/", command))
+                                    absl::StrCat(BinDir(), "/", command))
                                 .out;
     EXPECT_THAT(out, Not(HasSubstr("\x1b")));
     EXPECT_THAT(out, Not(HasSubstr("█")));
@@ -93,6 +93,9 @@ TEST(Terminal, IsPlainWhereItIsWanted) {
   EXPECT_THAT(Seen(kStep, {.variables = "TERM=xterm LC_ALL=C.UTF-8 NO_COLOR=1"}),
               testing::AllOf(Not(HasSubstr("\x1b")), HasSubstr("█")));
   EXPECT_THAT(Seen(kStep, {.variables = "TERM=dumb LC_ALL=C.UTF-8"}), Not(HasSubstr("\x1b")));
+  // Open MPI gives each process that it starts a terminal.
+  EXPECT_THAT(Seen(kStep, {.variables = "TERM=xterm LC_ALL=C.UTF-8 OMPI_COMM_WORLD_SIZE=1"}),
+              testing::AllOf(HasSubstr("step time"), Not(HasSubstr("\x1b")), Not(HasSubstr("█"))));
   const std::string ascii = Seen(kSearch, {.variables = "TERM=dumb LC_ALL=C"});
   EXPECT_THAT(ascii, HasSubstr("  # compute  = exposed communication  - bubble\n"));
   for (const char c : ascii) ASSERT_EQ(c & 0x80, 0) << ascii;

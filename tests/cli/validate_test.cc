@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "support/paths_test_util.h"
 #include "tests/cli/run.h"
 
 // The program `validate`.
@@ -16,7 +17,7 @@ namespace validate_test_cc {
 namespace {
 
 Finished Ask(const std::string& flags) {
-  return Execute(absl::StrCat("validate --data ", ORRERY_SOURCE_DIR,
+  return Execute(absl::StrCat("validate --data ", SourceDir(),
                               "/tests/data/validation_times/02_korthikanti_2205.05198.json ",
                               flags));
 }
@@ -71,7 +72,7 @@ TEST(Validate, SaysThatThereIsNoSuchCostModel) {
 
 // Pairs, tables of kernels and sweeps stand behind the steps, in all forms.
 TEST(Validate, SaysWhatAChangeDoesAndWhatKernelsTake) {
-  const std::string data = absl::StrCat("validate --data ", ORRERY_SOURCE_DIR, "/tests/data/");
+  const std::string data = absl::StrCat("validate --data ", SourceDir(), "/tests/data/");
   const Finished pairs = Execute(data + "validation_pairs.json --csv pairs.csv");
   EXPECT_EQ(pairs.code, 0) << pairs.err;
   EXPECT_THAT(pairs.out,
@@ -87,9 +88,8 @@ TEST(Validate, SaysWhatAChangeDoesAndWhatKernelsTake) {
       Contents("out.csv"),
       testing::HasSubstr("\n\"H100-SXM5-80GB bfloat16 m=4096,n=12288,k=12288\",0.00156,0.0"));
   EXPECT_THAT(Contents("out.json"), testing::HasSubstr("\"median_error\": 0."));
-  const Finished both =
-      Execute(absl::StrCat(data, "validation_pairs.json --data ", ORRERY_SOURCE_DIR,
-                           "/tests/data/validation_tables.json"));
+  const Finished both = Execute(absl::StrCat(data, "validation_pairs.json --data ", SourceDir(),
+                                             "/tests/data/validation_tables.json"));
   EXPECT_THAT(both.out, testing::HasSubstr("time: 2, of which 2 have the right sign"));
   EXPECT_THAT(both.out, testing::HasSubstr("H100-SXM5-80GB bfloat16"));
 }
@@ -112,7 +112,7 @@ TEST(Validate, WritesAPageAndItsPlot) {
 TEST(Validate, NeedsGnuplotForPlotsAlone) {
   Clear();
   const std::string data =
-      absl::StrCat("--data ", ORRERY_SOURCE_DIR, "/tests/data/validation_pairs.json --page p.md ");
+      absl::StrCat("--data ", SourceDir(), "/tests/data/validation_pairs.json --page p.md ");
   const Finished ending = Execute("validate " + data + "--plot p.png");
   EXPECT_EQ(ending.code, 1);
   EXPECT_THAT(ending.err, testing::HasSubstr("--plot: p.png: wanted a name that ends in .svg or "
@@ -123,14 +123,14 @@ TEST(Validate, NeedsGnuplotForPlotsAlone) {
   EXPECT_EQ(twice.code, 1);
   EXPECT_THAT(twice.err, testing::HasSubstr("two outputs go to this file"));
   const Finished without = Execute(absl::StrCat("validate --help >/dev/null; PATH=/nowhere ",
-                                                ORRERY_BIN_DIR, "/", nowhere, "--plot p.svg"));
+                                                BinDir(), "/", nowhere, "--plot p.svg"));
   EXPECT_EQ(without.code, 1);
   EXPECT_THAT(without.err, testing::HasSubstr("wanted that of Debian's package gnuplot-nox"));
   EXPECT_TRUE(Left().empty());
-  EXPECT_EQ(Execute(absl::StrCat("validate --help >/dev/null; PATH=/nowhere ", ORRERY_BIN_DIR, "/",
-                                 nowhere))
-                .code,
-            0);
+  EXPECT_EQ(
+      Execute(absl::StrCat("validate --help >/dev/null; PATH=/nowhere ", BinDir(), "/", nowhere))
+          .code,
+      0);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tests/cli/json_of.h"
 #include "tests/cli/run.h"
 
 // --zero, --zero-group and --prefetch.
@@ -19,12 +20,7 @@ const std::string kMlp =
     "--model mlp:layers=8,dim=512 --dtype bf16 --batch-size 64 --cluster dgx-h100:1 "
     "--micro-batches 1 ";
 
-json Report(const std::string& flags) {
-  Clear();
-  const Finished finished = Execute(absl::StrCat("simulate ", kMlp, flags, " --json r.json"));
-  EXPECT_EQ(finished.code, 0) << finished.err;
-  return finished.code == 0 ? json::parse(Contents("r.json")) : json();
-}
+json Report(const std::string& flags) { return JsonOf(absl::StrCat("simulate ", kMlp, flags)); }
 
 // 8 weights of 512 x 512: 4 MiB of parameters, 24 MiB of state.
 TEST(Zero, ReportsWhatARankKeeps) {

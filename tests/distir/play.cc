@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/check.h"
+#include "support/paths_test_util.h"
 #include "tools/flags.h"
 #include "tools/presets.h"
 
@@ -48,7 +49,7 @@ RankFigures ByRank(const search::Run& run) {
 }
 
 std::vector<Golden> ReadGolden(const std::string& name) {
-  std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/distir/", name));
+  std::ifstream file(absl::StrCat(SourceDir(), "/tests/data/distir/", name));
   ORRERY_CHECK(file.good()) << name;
   std::vector<Golden> rows;
   for (const nlohmann::json& row : nlohmann::json::parse(file)) {

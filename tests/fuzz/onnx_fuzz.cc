@@ -17,6 +17,7 @@
 #include "importer/load_model.h"
 #include "ir/verifier.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/fuzz/onnx_mutator.h"
 #include "transforms/training/training_step.h"
 
@@ -54,8 +55,8 @@ extern "C" void OnCrash(int signal) {
 
 std::vector<std::string> DefaultFiles() {
   std::vector<std::string> files;
-  for (const std::string folder :
-       {ORRERY_SOURCE_DIR "/examples/models", "/usr/share/libonnx-testdata/data"}) {
+  for (const std::string& folder : {orrery::SourceDir() + "/examples/models",
+                                    std::string("/usr/share/libonnx-testdata/data")}) {
     if (!std::filesystem::exists(folder)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
       if (entry.path().extension() != ".onnx") continue;

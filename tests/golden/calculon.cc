@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/file.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::golden {
 namespace calculon_cc {
@@ -100,7 +101,7 @@ void SetTiers(const CalculonCase& c, const CalculonUnits& u, CalculonMemory& mem
 
 std::vector<CalculonCase> CalculonCases() {
   std::vector<CalculonCase> cases;
-  const std::string text = ReadFile(ORRERY_SOURCE_DIR "/tests/data/calculon_memory.json").value();
+  const std::string text = ReadFile(SourceDir() + "/tests/data/calculon_memory.json").value();
   for (const nlohmann::json& row : nlohmann::json::parse(text))
     cases.push_back(calculon_cc::CaseOf(row));
   return cases;

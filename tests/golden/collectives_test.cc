@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "support/paths_test_util.h"
 #include "tools/collective_cases.h"
 
 // 253 collectives that ASTRA-sim has played (tests/data/collectives_astrasim.json).
@@ -22,7 +23,7 @@ namespace {
 
 const std::string& Path() {
   static const auto& kPath =
-      *new std::string(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/collectives_astrasim.json"));
+      *new std::string(absl::StrCat(SourceDir(), "/tests/data/collectives_astrasim.json"));
   return kPath;
 }
 
@@ -230,9 +231,8 @@ TEST(FluidModel, KeepsTheBandwidthBound) {
 TEST(CollectiveCases, SayWhatIsWrongWithTheFile) {
   EXPECT_NE(PlayCollectiveCases("/nowhere.json", false).status().message(), "");
   EXPECT_EQ(
-      PlayCollectiveCases(absl::StrCat(ORRERY_SOURCE_DIR, "/README.md"), false).status().message(),
-      absl::StrCat(ORRERY_SOURCE_DIR,
-                   "/README.md: no JSON list of cases; wanted {\"cases\": [...]}"));
+      PlayCollectiveCases(absl::StrCat(SourceDir(), "/README.md"), false).status().message(),
+      absl::StrCat(SourceDir(), "/README.md: no JSON list of cases; wanted {\"cases\": [...]}"));
 }
 
 }  // namespace

@@ -199,7 +199,7 @@ def parts_add_up(programs: Programs, case: Case, dice: Dice) -> str | None:
     for name in ("mfu", "hfu", "bubble_fraction", "communication_overhead"):
         if not -ROUNDING <= report[name] <= 1 + ROUNDING:
             return f"{name} is {report[name]}"
-    drains = case.get("schedule") not in ("pipedream", "pipedream-2bw", "ampnet")
+    drains = case.get("schedule") not in ("pipedream", "pipedream-2bw", "pipemare", "ampnet")
     for device in report["devices"]:
         for name in ("finish_s", "peak_time_s") if drains else ():
             if slower(device[name], answer.step):
@@ -241,7 +241,7 @@ def folding_is_exact(programs: Programs, case: Case, dice: Dice) -> str | None:
 @law
 def one_stage_is_one_schedule(programs: Programs, case: Case, dice: Dice) -> str | None:
     """With one stage and one microbatch there is nothing to order."""
-    alone = ("distir", "pipedream", "pipedream-2bw", "ampnet", "terapipe")
+    alone = ("distir", "pipedream", "pipedream-2bw", "pipemare", "ampnet", "terapipe")
     names = [name for name, chunks in SCHEDULES.items() if chunks == 1 and name not in alone]
     case = Case(case.model, case.batch, case.cluster, case.flags)
     for flag in ("split-at", "layers-per-stage", "schedule-file", "stages-by"):

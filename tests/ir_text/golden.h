@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/file.h"
+#include "support/paths_test_util.h"
 
 // The texts of this folder, for tests: each parses, verifies, and prints as it stands.
 
@@ -16,7 +17,7 @@ namespace orrery::ir::golden {
 /// The folder of the texts: this one, or another that the variable ORRERY_IR_TEXT names.
 inline std::string Folder() {
   const char* other = std::getenv("ORRERY_IR_TEXT");
-  return other != nullptr ? other : std::string(ORRERY_SOURCE_DIR) + "/tests/ir_text";
+  return other != nullptr ? other : SourceDir() + "/tests/ir_text";
 }
 
 /// Paths of all texts, sorted.

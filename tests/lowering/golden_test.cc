@@ -6,6 +6,7 @@
 #include "ir/models/mlp.h"
 #include "simulator/program/program_text.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/lowering/played.h"
 
 // Whole programs as text, small enough to check by eye. ORRERY_BLESS=1 rewrites them.
@@ -17,7 +18,7 @@ namespace {
 void ExpectProgram(const std::string& name, const Configuration& configuration) {
   const ir::Function step = ir::Mlp({.layers = 2, .dim = 4, .batch = 8}).value();
   const std::string text = simulator::Print(Play(step, configuration).program);
-  const std::string path = absl::StrCat(ORRERY_SOURCE_DIR, "/tests/lowering/", name);
+  const std::string path = absl::StrCat(SourceDir(), "/tests/lowering/", name);
   const char* bless = std::getenv("ORRERY_BLESS");
   if (bless != nullptr && std::string(bless) == "1") {
     ASSERT_TRUE(WriteFile(path, text).ok());

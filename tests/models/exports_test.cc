@@ -17,6 +17,7 @@
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -56,7 +57,7 @@ constexpr const char* kMeeting[] = {"clip", "clip_loss"};
 // The text without its remarks.
 std::string ReadGraph(const std::string& name) {
   const std::string text =
-      ReadFile(absl::StrCat(ORRERY_SOURCE_DIR "/tests/data/exports/", name, ".onnx.txt")).value();
+      ReadFile(absl::StrCat(SourceDir() + "/tests/data/exports/", name, ".onnx.txt")).value();
   std::string graph;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     if (!absl::StartsWith(line, "//")) absl::StrAppend(&graph, line, "\n");

@@ -146,6 +146,12 @@ TEST(ResNet, HasThePublishedProducts) {
   EXPECT_NEAR(summary.phase(Phase::kForward).model_flops.count() / 2, 4.09e9, 0.005e9);
 }
 
+// torchvision: 5.71 GFLOPS, which are multiply-adds.
+TEST(Inception, HasThePublishedProducts) {
+  const Summary summary = OfStep("inception-v3", 1);
+  EXPECT_NEAR(summary.phase(Phase::kForward).model_flops.count() / 2, 5.71e9, 0.01e9);
+}
+
 // A block of GPT-2 runs nine kernels forward, where the export has some 50 nodes.
 TEST(Kernels, OfABlock) {
   const auto kernels = [](int layers) {

@@ -8,6 +8,7 @@
 #include "importer/load_model.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
+#include "support/paths_test_util.h"
 #include "support/sanitized_test_util.h"
 #include "tests/models/small_sizes.h"
 #include "tests/semantics/compare.h"
@@ -86,7 +87,7 @@ std::vector<Model> Models() {
 
 // The training step of the file, at its small sizes.
 ir::Function SmallStep(const Model& model) {
-  const std::string path = absl::StrCat(ORRERY_SOURCE_DIR, model.folder, model.name, ".onnx");
+  const std::string path = absl::StrCat(SourceDir(), model.folder, model.name, ".onnx");
   auto function = importer::LoadModel({.model = path, .batch_size = kBatch});
   EXPECT_TRUE(function.ok()) << function.status();
   EXPECT_TRUE(transforms::Simplify(*function).ok());

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ir/layout.h"
 #include "ir/models/mlp.h"
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
@@ -123,6 +124,71 @@ TEST(AutoShard, TransformersAreTheSame) {
     SCOPED_TRACE(keys);
     ExpectGood(transforms::ModelStep(family, keys, 2));
   }
+}
+
+// How many values lie so that ranks hold unlike many elements; the ranks of an axis together hold
+// each element once.
+int CountUneven(const ir::Function& function) {
+  int uneven = 0;
+  for (int32_t v = 0; v < function.value_limit(); ++v) {
+    const ir::TensorType& type = function.type(ir::ValueId(v));
+    for (size_t d = 0; d < type.dims.size(); ++d) {
+      const ir::SplitDimension split = ir::SplitOf(type.sharding, type.dims, d);
+      const int64_t parts = function.mesh().size(split.axes);
+      if (type.dims[d] % parts == 0) continue;
+      ++uneven;
+      int64_t held = 0;
+      for (int64_t rank = 0; rank < function.mesh().size(); ++rank) {
+        held += ir::HeldPart(split, function.mesh(), rank).size();
+        EXPECT_LE(ir::HeldPart(split, function.mesh(), rank).size(),
+                  ir::LocalType(type, function.mesh()).dims[d]);
+      }
+      EXPECT_EQ(held, type.dims[d] * function.mesh().size() / parts);
+    }
+  }
+  return uneven;
+}
+
+// Ranks that hold less than others, or nothing, compute what one device does; and the choice is
+// never dearer than one that splits only what divides.
+TEST(AutoShard, UnevenShardsAreTheSame) {
+  std::vector<ir::Function> steps;
+  steps.push_back(ir::Mlp({.layers = 2, .dim = 10, .batch = 6}).value());
+  steps.push_back(ir::Mlp({.layers = 2, .dim = 10, .batch = 6}).value());
+  ASSERT_TRUE(transforms::AppendOptimizer(steps.back(), "adam").value());
+  for (const auto& [family, keys] : std::vector<std::pair<absl::string_view, absl::string_view>>{
+           {"gpt", "layers=1,hidden=20,heads=5,seq=6,vocab=11"},
+           {"gpt",
+            "layers=1,hidden=20,heads=10,kv_heads=5,seq=5,vocab=8,mlp=swiglu,ffn=13,flash=1"},
+           {"bert", "layers=1,hidden=10,heads=5,seq=5,vocab=13,classes=3"}}) {
+    steps.push_back(transforms::ModelStep(family, keys, 2));
+  }
+  int uneven = 0;
+  for (const ir::Function& step : steps) {
+    const Named inputs = RandomInputs(step, 3);
+    const Named expected = RunAll(step, inputs).outputs;
+    for (const int64_t hp : CasesToWalk({2, 3, 4, 7})) {
+      const ir::Mesh mesh({{"dp", hp == 3 ? 2 : 1}, {"hp", hp}});
+      const transforms::AutoShardOptions split{.uneven = transforms::UnevenShards::kSplit};
+      for (const PlainPrices::Rates& rates : kRates) {
+        const PlainPrices prices(mesh, rates);
+        ExpectSameSharded(step, mesh, prices, inputs, expected, split);
+        if (testing::Test::HasFailure()) return;
+        const auto batched = transforms::BatchedInputs(step);
+        const auto ours = transforms::AutoShard(step, mesh, batched, prices, split);
+        const auto even = transforms::AutoShard(step, mesh, batched, prices);
+        EXPECT_EQ(CountUneven(*even), 0);
+        uneven += CountUneven(*ours);
+        EXPECT_LE(transforms::SerialSeconds(*ours, prices),
+                  transforms::SerialSeconds(*even, prices) * (1 + 1e-9));
+      }
+      for (uint32_t seed = 0; seed < 4; ++seed) {
+        ExpectSameSharded(step, mesh, RandomPrices(seed), inputs, expected, split);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+  EXPECT_GT(uneven, 500);
 }
 
 // Sequences split over cp, and the batch over ep, in all the ways that the prices bring about.

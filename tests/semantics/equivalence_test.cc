@@ -10,6 +10,7 @@
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
@@ -216,12 +217,38 @@ TEST(Equivalence, ALossOfSeveralMeansIsThatOfTheBatch) {
   }
 }
 
+// Rows that no sample names for itself: a replica has a summand of their gradient until the end of
+// a step.
+TEST(Equivalence, ATableOfPositionsIsTheTable) {
+  auto step = ir::ParseFunction(R"(func @positions (
+  %x: f32[8,4,6] data,
+  %table: f32[5,6] parameter,
+  %w0: f32[6,6] parameter,
+  %w1: f32[6,6] parameter
+) {
+  %ids: i64[4] = Constant() {values=[3, 0, 0, 2]}
+  %rows: f32[4,6] = Gather(%table, %ids) {axis=0}
+  %h: f32[8,4,6] = Add(%x, %rows)
+  %z: f32[8,4,6] = MatMul(%h, %w0)
+  %y: f32[8,4,6] = MatMul(%z, %w1)
+  return %y: result
+}
+)");
+  ASSERT_TRUE(step.ok()) << step.status();
+  ASSERT_TRUE(transforms::MakeTrainingStep(
+                  *step, {.optimizer = "sgd", .loss = {.kind = "sum"}, .simplify = false})
+                  .ok());
+  for (const ParallelPlan& plan : std::vector<ParallelPlan>{
+           {.dp = 2}, {.microbatches = 4}, {.dp = 2, .hp = 2, .pp = 2, .microbatches = 2}}) {
+    ExpectPipelinedSame(*step, plan);
+  }
+}
+
 // The forward functions of tests/regress/, one for each thing that once went wrong, parallelized in
 // every way that their layers divide into.
 TEST(Equivalence, WhatOnceWentWrong) {
   int files = 0, ways = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/regress")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourceDir() + "/tests/regress")) {
     if (entry.path().extension() != ".ir") continue;
     SCOPED_TRACE(entry.path().string());
     auto step = ir::ParseFunction(ReadFile(entry.path().string()).value());

@@ -4,8 +4,10 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "ir/op_kind.h"
 #include "support/check.h"
+#include "tests/semantics/mail.h"
 
 namespace orrery::semantics {
 namespace shard_cc {
@@ -37,10 +39,11 @@ class Pipeline {
  public:
   Pipeline(const transforms::PipelinedStep& step, const Named& inputs)
       : step_(step), inputs_(inputs), ranks_(step.stages.size()) {
-    const auto pp = step.mesh.Find("pp");
-    for (const int64_t rank : ir::AllRanks(step.mesh)) {
-      const int64_t position = pp.has_value() ? ir::PartOf(step.mesh, rank, AxisList(*pp)) : 0;
-      for (size_t s = 0; s < ranks_.size(); ++s) {
+    for (size_t s = 0; s < ranks_.size(); ++s) {
+      const Mesh& mesh = unequal() ? step.stages[s].forward.function.mesh() : step.mesh;
+      const auto pp = mesh.Find("pp");
+      for (const int64_t rank : ir::AllRanks(mesh)) {
+        const int64_t position = pp.has_value() ? ir::PartOf(mesh, rank, AxisList(*pp)) : 0;
         if (step.ranks[s] == position) ranks_[s].push_back(rank);
       }
     }
@@ -60,11 +63,13 @@ class Pipeline {
     // of it then, from later stages to earlier ones.
     for (size_t s = 0; s < ranks_.size(); ++s) SendSums(s, step_.stages[s].update);
     for (size_t s = ranks_.size(); s-- > 0;) RunPart(s, step_.stages[s].update, 0);
-    outcome_.lost = static_cast<int>(mail_.size());
+    outcome_.lost = mail_.left();
     return std::move(outcome_);
   }
 
  private:
+  bool unequal() const { return !step_.unequal.places.empty(); }
+
   // What a value is known by between the functions of one stage.
   struct Key {
     size_t stage;
@@ -72,14 +77,6 @@ class Pipeline {
     int64_t microbatch;  // -1: of all of them
     friend auto operator<=>(const Key&, const Key&) = default;
   };
-  struct Message {
-    size_t from, to;
-    std::string tag;
-    int64_t microbatch;
-    size_t position;
-    friend auto operator<=>(const Message&, const Message&) = default;
-  };
-
   void RunStep(const transforms::ScheduleStep& step) {
     using transforms::StepKind;
     const auto s = static_cast<size_t>(step.stage);
@@ -145,9 +142,10 @@ class Pipeline {
   }
 
   // The axes that split the batch before it is cut into microbatches.
-  static AxisList Replicas(const TensorType& type, const Mesh& mesh) {
+  AxisList Replicas(const TensorType& type, const Mesh& mesh) const {
     AxisList replicas;
     for (const char* name : {"dp", "zero"}) {
+      if (unequal()) continue;  // all stages cut the same microbatches
       const auto axis = mesh.Find(name);
       if (axis.has_value() && type.sharding.at(0).contains(*axis)) replicas.push_back(*axis);
     }
@@ -200,7 +198,7 @@ class Pipeline {
         values[position][input.value] = InputOf(s, part, input, microbatch, position);
       }
     }
-    ir::Surroundings around = Around(s, f, microbatch, &part == &step_.stages[s].update);
+    ir::Surroundings around = Around(s, part, microbatch, &part == &step_.stages[s].update);
     around.extend = [&](OpId op, size_t position, const Tensor& x) {
       return f.kind(op) == OpKind::kExtendRows ? Extend({s, part, op, microbatch, position}, x)
                                                : SumUp({s, part, op, microbatch, position}, x);
@@ -263,35 +261,54 @@ class Pipeline {
       for (const ir::Input& input : f.inputs()) {
         if (input.value != f.operands(op)[0]) continue;
         for (size_t position = 0; position < ranks_[s].size(); ++position) {
-          mail_[MessageOf(s, f, op, 0, position)] = InputOf(s, part, input, 0, position);
+          Send(s, part, op, 0, position, InputOf(s, part, input, 0, position));
         }
       }
     }
   }
 
-  static Message MessageOf(size_t s, const Function& f, OpId op, int64_t microbatch,
-                           size_t position) {
-    return {s, static_cast<size_t>(f.attributes(op).Int("to", 0)),
-            f.attributes(op).String("tag", ""), microbatch, position};
+  // In several steps values without a name have other tags.
+  Mail::Message MessageOf(const transforms::StageFunction& part, OpId op, ValueId value,
+                          std::pair<size_t, size_t> stages, int64_t microbatch) const {
+    std::string tag = part.function.attributes(op).String("tag", "");
+    if (unequal()) tag = absl::StrCat(OriginOf(part, value));
+    return {stages.first, stages.second, std::move(tag), microbatch};
   }
 
-  ir::Surroundings Around(size_t s, const Function& f, int64_t microbatch, bool update) {
+  void Send(size_t s, const transforms::StageFunction& part, OpId op, int64_t microbatch,
+            size_t position, const Tensor& value) {
+    const Function& f = part.function;
+    const ValueId sent = f.operands(op)[0];
+    const auto to = static_cast<size_t>(f.attributes(op).Int("to", 0));
+    const Mail::Message message = MessageOf(part, op, sent, {s, to}, microbatch);
+    mail_.Send(message, position, value);
+    if (unequal()) sent_.insert_or_assign(message, std::pair(f.type(sent), f.mesh()));
+  }
+
+  Tensor Receive(size_t s, const transforms::StageFunction& part, OpId op, int64_t microbatch,
+                 size_t position) {
+    const Function& f = part.function;
+    const auto from = static_cast<size_t>(f.attributes(op).Int("from", 0));
+    const auto message = MessageOf(part, op, f.result(op), {from, s}, microbatch);
+    if (!unequal()) return mail_.Receive(message, position);
+    const auto& [type, mesh] = sent_.at(message);
+    return mail_.ReceiveAcross(message, position, {type, mesh, ranks_[from]},
+                               {f.type(f.result(op)), f.mesh(), ranks_[s]}, outcome_.disagreement);
+  }
+
+  ir::Surroundings Around(size_t s, const transforms::StageFunction& part, int64_t microbatch,
+                          bool update) {
+    const Function& f = part.function;
     return {.microbatch = microbatch,
             .send =
-                [this, s, &f, microbatch, update](OpId op, size_t position, const Tensor& value) {
+                [this, s, &f, &part, microbatch, update](OpId op, size_t position,
+                                                         const Tensor& value) {
                   if (update && !f.producer(f.operands(op)[0]).valid()) return;  // is sent already
-                  const Message message = MessageOf(s, f, op, microbatch, position);
-                  const bool fresh = mail_.insert({message, value}).second;
-                  ORRERY_CHECK(fresh) << message.tag << " is sent twice";
+                  Send(s, part, op, microbatch, position, value);
                 },
-            .receive =
-                [this, s, &f, microbatch](OpId op, size_t position) {
-                  const auto from = static_cast<size_t>(f.attributes(op).Int("from", 0));
-                  const std::string tag = f.attributes(op).String("tag", "");
-                  auto message = mail_.extract({from, s, tag, microbatch, position});
-                  ORRERY_CHECK(!message.empty()) << tag << " is not there";
-                  return std::move(message.mapped());
-                }};
+            .receive = [this, s, &part, microbatch](
+                           OpId op,
+                           size_t position) { return Receive(s, part, op, microbatch, position); }};
   }
 
   void Keep(size_t s, const transforms::StageFunction& part, const ir::Output& output,
@@ -319,8 +336,8 @@ class Pipeline {
   }
 
   // What several stages return by one name: copies of a shared parameter, which should hold the
-  // same, or sums over the microbatches of one pipeline each.
-  // Sums without a name are of values between stages: they stay in kept_ alone.
+  // same, or sums over the microbatches of one pipeline each. Those without one stay in kept_
+  // alone.
   void Report(size_t s, const std::string& name, ir::OutputRole role, Tensor whole) {
     if (name.empty()) return;
     if (role == ir::OutputRole::kAccumulator) {
@@ -348,7 +365,8 @@ class Pipeline {
   std::map<std::string, std::map<size_t, Tensor>> sums_;  // by name, then stage
   std::vector<std::vector<int64_t>> ranks_;               // by stage
   std::map<Key, std::vector<Tensor>> kept_;               // a tensor a rank of the stage
-  std::map<Message, Tensor> mail_;
+  Mail mail_;
+  std::map<Mail::Message, std::pair<TensorType, Mesh>> sent_;  // as what, of unequal stages
   std::map<std::tuple<size_t, int32_t, size_t>, std::map<int64_t, Tensor>> rows_, row_sums_;
   PipelinedOutcome outcome_;
 };

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::tidy {
 namespace repository_cc {
@@ -20,7 +21,7 @@ bool IsSkipped(const std::filesystem::path& folder) {
 }  // namespace repository_cc
 
 std::vector<Source> ReadSources(const std::vector<std::string>& endings) {
-  const std::filesystem::path root = ORRERY_SOURCE_DIR;
+  const std::filesystem::path root = SourceDir();
   std::vector<Source> sources;
   for (auto at = std::filesystem::recursive_directory_iterator(root);
        at != std::filesystem::end(at); ++at) {
@@ -51,8 +52,8 @@ FolderTargets ReadTargets() {
   // Which the list of tools gives all of its rooms.
   targets["tools/programs"] = {
       "programs",
-      {"simulator_goodput", "tools", "tools_goodput", "tools_jitter", "tools_planning",
-       "tools_redistribution", "tools_searches", "tools_validation"},
+      {"simulator_goodput", "tools", "tools_goodput", "tools_jitter", "tools_parameter_server",
+       "tools_planning", "tools_redistribution", "tools_searches", "tools_validation"},
       {}};
   return targets;
 }

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tests/tidy/includes.h"
 #include "tests/tidy/repository.h"
 #include "tests/tidy/scan.h"
@@ -172,7 +173,7 @@ TEST(Tidy, TextIsClean) {
 
 // The examples of docs/adding.md are those that tests/growth builds.
 TEST(Tidy, DocsShowTheExamplesThatAreTested) {
-  const std::string docs = ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/docs/adding.md")).value();
+  const std::string docs = ReadFile(absl::StrCat(SourceDir(), "/docs/adding.md")).value();
   size_t examples = 0;
   for (const Source& source : Sources()) {
     const bool is_program = absl::StrContains(source.text, "int main(");

@@ -49,12 +49,15 @@ const ParallelPlan kPlans[] = {{},
 
 TEST(CompiledStack, IsOneOfThem) {
   for (const SoftwareStack* stack : AllSoftwareStacks()) {
-    const bool compiles =
-        stack->name == "torch-compile" || stack->name == "nemo" || stack->name == "maxtext";
+    const bool compiles = stack->name == "torch-compile" || stack->name == "nemo" ||
+                          stack->name == "maxtext" || stack->name == "compiler";
     lowering::LoweringOptions options;
     EXPECT_TRUE(SetStack(stack->name, {}, options).ok());
     EXPECT_EQ(options.kernels.fuses_pointwise, compiles) << stack->name;
-    EXPECT_EQ(options.kernels.graphs, stack->name == "maxtext") << stack->name;
+    const bool captures = stack->name == "maxtext" || stack->name == "compiler";
+    EXPECT_EQ(options.kernels.graphs, captures) << stack->name;
+    EXPECT_EQ(options.kernels.batches_kernels, stack->name == "compiler") << stack->name;
+    EXPECT_EQ(options.kernels.bounds_fusion, stack->name == "compiler") << stack->name;
     const bool adds = stack->name == "nemo" || stack->name == "megatron-core";
     EXPECT_EQ(options.kernels.sum_share < 1, adds) << stack->name;
     const bool pipelines = stack->name == "nemo" || stack->name == "torchtitan-async";

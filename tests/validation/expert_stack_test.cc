@@ -33,13 +33,18 @@ search::Run Played(const StackKernels& kernels, const ParallelPlan& plan,
   return player.Play({}).value();
 }
 
-// What collectives of that kind move.
+// What collectives of that kind move, tasks of their own or parts of one.
 double Moved(const search::Run& run, absl::string_view kind = "all-to-all ep") {
   double bytes = 0;
   for (int32_t t = 0; t < run.program.task_count(); ++t) {
-    const simulator::TaskLabel label = run.program.label(run.program.label_of(TaskId(t)));
-    const bool update = label.phase == simulator::Phase::kUpdate;
-    if (!update && label.communication == kind) bytes += static_cast<double>(label.bytes.count());
+    const simulator::LabelId id = run.program.label_of(TaskId(t));
+    const simulator::TaskLabel label = run.program.label(id);
+    if (label.phase == simulator::Phase::kUpdate) continue;
+    if (label.communication == kind) bytes += static_cast<double>(label.bytes.count());
+    for (const simulator::StretchPart& part : run.program.parts_of(id)) {
+      if (run.program.label(part.label).communication != kind) continue;
+      bytes += static_cast<double>(part.bytes.count());
+    }
   }
   return bytes;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "support/paths_test_util.h"
 #include "tools/validation/predict_step.h"
 #include "tools/validation/rows/measured_steps.h"
 #include "tools/validation/step_errors.h"
@@ -20,7 +21,7 @@ namespace {
 
 const std::vector<PredictedStep>& Predicted() {
   static const auto& kPredicted = *new std::vector<PredictedStep>([] {
-    const std::string folder = absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/validation");
+    const std::string folder = absl::StrCat(SourceDir(), "/tests/data/validation");
     std::vector<PredictedStep> predicted;
     const std::vector<MeasuredStep> steps = ReadMeasuredSteps(folder).value();
     for (const MeasuredStep& step : steps) predicted.push_back(Predict(step, ""));

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/paths_test_util.h"
+
 namespace orrery::tools {
 namespace measured_steps_test_cc {
 namespace {
@@ -88,11 +90,11 @@ TEST(MeasuredSteps, ErrorsNameTheFile) {
   EXPECT_THAT(std::string(ParseMeasuredSteps("[1]", "x.json").status().message()),
               HasSubstr("x.json: has no list \"rows\""));
   EXPECT_FALSE(ReadMeasuredSteps("/no/such/file.json").ok());
-  EXPECT_FALSE(ReadMeasuredSteps(std::string(ORRERY_SOURCE_DIR) + "/docs/adr").ok());
+  EXPECT_FALSE(ReadMeasuredSteps(SourceDir() + "/docs/adr").ok());
 }
 
 TEST(MeasuredSteps, OfAFolderComeByName) {
-  const auto steps = ReadMeasuredSteps(std::string(ORRERY_SOURCE_DIR) + "/tests/data/validation");
+  const auto steps = ReadMeasuredSteps(SourceDir() + "/tests/data/validation");
   ASSERT_TRUE(steps.ok()) << steps.status();
   ASSERT_GT(steps->size(), 50);
   EXPECT_EQ(steps->front().source, "05_torchtitan");

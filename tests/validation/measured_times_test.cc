@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "support/sanitized_test_util.h"
 #include "tools/flags.h"
 #include "tools/plots/gnuplot.h"
@@ -24,7 +25,7 @@ namespace {
 
 ErrorFigures ErrorsOf(const std::string& file, const std::string& cost_model) {
   const std::vector<MeasuredStep> steps =
-      ReadMeasuredSteps(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/", file)).value();
+      ReadMeasuredSteps(absl::StrCat(SourceDir(), "/tests/data/", file)).value();
   std::vector<Pair> pairs;
   for (const MeasuredStep& step : steps) {
     if (step.seconds <= 0) continue;
@@ -39,7 +40,7 @@ bool TakesTooLong() { return CasesToWalk(8) < 8; }
 
 // The file that stands in the repository, and what the program makes of it now.
 void ExpectStands(const std::string& file, const std::string& now) {
-  const auto stands = ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/", file));
+  const auto stands = ReadFile(absl::StrCat(SourceDir(), "/", file));
   ASSERT_TRUE(stands.ok()) << stands.status();
   if (*stands == now) return;
   const std::vector<std::string> old = absl::StrSplit(*stands, '\n'),
@@ -56,9 +57,9 @@ void ExpectStands(const std::string& file, const std::string& now) {
 // Of every row that the repository has, so that a change says what it moved.
 TEST(MeasuredTimes, AreAsFarOffAsThePageSays) {
   if (TakesTooLong()) GTEST_SKIP();
-  const std::vector<std::string> folders = {ORRERY_SOURCE_DIR "/tests/data/validation_times",
-                                            ORRERY_SOURCE_DIR "/tests/data/validation",
-                                            ORRERY_SOURCE_DIR "/data/measured"};
+  const std::vector<std::string> folders = {SourceDir() + "/tests/data/validation_times",
+                                            SourceDir() + "/tests/data/validation",
+                                            SourceDir() + "/data/measured"};
   const auto report = PredictAll(folders, kDefaultCostModel);
   ASSERT_TRUE(report.ok()) << report.status();
   ExpectStands("docs/validation_rows.md", ValidationPage(*report, "validation_rows.svg"));
@@ -67,7 +68,7 @@ TEST(MeasuredTimes, AreAsFarOffAsThePageSays) {
   if (!CheckPlot("validation_rows.svg").ok()) GTEST_SKIP() << "the plot: there is no gnuplot";
   const auto plot = DrawPlot(ValidationPlot(report->steps), PlotFormat::kSvg);
   ASSERT_TRUE(plot.ok()) << plot.status();
-  const std::string stands = *ReadFile(ORRERY_SOURCE_DIR "/docs/validation_rows.svg");
+  const std::string stands = *ReadFile(SourceDir() + "/docs/validation_rows.svg");
   const auto version = [](const std::string& svg) {
     const size_t at = svg.find("Produced by");
     return at == std::string::npos ? "" : svg.substr(at, svg.find('<', at) - at);

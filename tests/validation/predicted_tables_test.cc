@@ -11,6 +11,7 @@
 #include "cost_models/kernels/matrix_product.h"
 #include "cost_models/measured_curves.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "tools/measurements.h"
 #include "tools/validation/kernel_points.h"
 #include "tools/validation/validation_report.h"
@@ -23,7 +24,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-constexpr char kFile[] = ORRERY_SOURCE_DIR "/tests/data/validation_tables.json";
+const std::string kFile = SourceDir() + "/tests/data/validation_tables.json";
 
 const std::vector<PredictedTable>& Tables() {
   static const auto& kTables = *new std::vector<PredictedTable>(*PredictAllTables(kFile));

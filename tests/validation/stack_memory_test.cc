@@ -113,7 +113,7 @@ TEST(StackMemory, OfStacksIsWhatTheyAreKnownFor) {
             "there is no stack 'abacus'; wanted one of ideal, megatron, megatron-2021, "
             "megatron-core, nemo, "
             "megatron-deepspeed, deepspeed, fsdp, torch-compile, torchtitan, torchtitan-compile, "
-            "torchtitan-async, maxtext, "
+            "torchtitan-async, maxtext, compiler, "
             "or a file that ends in .json");
 }
 

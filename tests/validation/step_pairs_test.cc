@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "support/paths_test_util.h"
 #include "tools/validation/validation_report.h"
 
 namespace orrery::tools {
@@ -107,7 +108,7 @@ pairs of paper, holdout, memory: 2, of which 1 have the right sign
 
 // Ratios of times or of throughput, and changes of memory; rows that have nothing else count.
 TEST(StepPairs, AreReadFromRows) {
-  const auto steps = ReadMeasuredSteps(ORRERY_SOURCE_DIR "/tests/data/validation_pairs.json");
+  const auto steps = ReadMeasuredSteps(SourceDir() + "/tests/data/validation_pairs.json");
   ASSERT_TRUE(steps.ok()) << steps.status();
   ASSERT_EQ(steps->size(), 4u);
   EXPECT_FALSE((*steps)[0].change.has_value());
@@ -118,7 +119,7 @@ TEST(StepPairs, AreReadFromRows) {
   EXPECT_DOUBLE_EQ((*steps)[2].change->time_ratio, 1 / 0.8);
   EXPECT_FALSE((*steps)[2].change->memory_bytes.has_value());
   EXPECT_FALSE((*steps)[3].compared);
-  const std::vector<std::string> files = {ORRERY_SOURCE_DIR "/tests/data/validation_pairs.json"};
+  const std::vector<std::string> files = {SourceDir() + "/tests/data/validation_pairs.json"};
   const auto report = PredictAll(files, "");
   ASSERT_TRUE(report.ok()) << report.status();
   const std::vector<StepPair> pairs = PairsOf(report->steps);

@@ -6,6 +6,7 @@
 #include "ir/model_facts.h"
 #include "support/word_list.h"
 #include "transforms/plan/axis.h"
+#include "transforms/plan/plan_text.h"
 
 namespace orrery::tools {
 namespace emitter_cc {
@@ -39,6 +40,15 @@ absl::StatusOr<const Emitter*> FindEmitter(absl::string_view name) {
     if (emitter->name == name) return emitter;
   }
   return absl::InvalidArgumentError(absl::StrCat("'", name, "': wanted ", EmitterNames()));
+}
+
+Emitted Emit(const Emitter& emitter, const EmitQuestion& question) {
+  if (!question.plan.unequal()) return emitter.emit(question);
+  return {.text = emitter.comment.empty() ? "{}\n" : "",
+          .notes = {absl::StrCat("no counterpart: ", emitter.name,
+                                 " has no stages or replicas that are not alike; nothing is told "
+                                 "it of ",
+                                 transforms::ToString(question.plan, question.setting.base))}};
 }
 
 void EmitNotes::Lack(absl::string_view flag, absl::string_view why) {

@@ -38,6 +38,10 @@ struct Emitter {
   Emitted (*emit)(const EmitQuestion& question) = nullptr;
 };
 
+/// What it makes of a plan. Of one whose stages or replicas are not alike nothing but a note: no
+/// system has them, and what it has would run as another plan.
+Emitted Emit(const Emitter& emitter, const EmitQuestion& question);
+
 #define ORRERY_EMITTER(Name, file) extern const Emitter k##Name##Emitter;
 #include "tools/emitters/emitters.def"
 #undef ORRERY_EMITTER

@@ -2,6 +2,7 @@
 #define ORRERY_TOOLS_GOODPUT_GOODPUT_FILES_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "simulator/goodput/trials.h"
@@ -19,6 +20,9 @@ struct GoodputAnswer {
   std::vector<simulator::goodput::TrialResult> results = {};
   simulator::goodput::RunSummary summary = {};
 };
+
+/// What is told of all runs, a name and a text each: "step", "7 s".
+std::vector<std::pair<std::string, std::string>> GoodputLines(const GoodputAnswer& answer);
 
 /// The report as people read it.
 std::string GoodputText(const GoodputAnswer& answer);

@@ -1,8 +1,10 @@
+#include "tools/goodput/goodput_flags.h"
+
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/goodput/goodput_question.h"
+#include "tools/goodput/checkpoint_tiers.h"
 #include "tools/validation/software_stack.h"
 
 namespace orrery::tools {
@@ -28,6 +30,14 @@ std::vector<NamedThing> Components() {
   return things;
 }
 
+std::vector<NamedThing> Tiers() {
+  std::vector<NamedThing> things;
+  for (const TierKind& kind : AllTierKinds()) {
+    things.push_back({std::string(kind.name), std::string(kind.summary)});
+  }
+  return things;
+}
+
 }  // namespace
 }  // namespace goodput_flags_cc
 
@@ -42,7 +52,11 @@ std::vector<Listing> GoodputListings() {
            .about = "names what can fail",
            .of = {},
            .things = goodput_flags_cc::Components,
-           .beside = "mtbf"}};
+           .beside = "mtbf"},
+          {.flag = "list-tiers",
+           .about = "names what checkpoints go to",
+           .of = {"checkpoint"},
+           .things = goodput_flags_cc::Tiers}};
 }
 
 void AddRunFlags(po::options_description& options, GoodputFlags& flags) {

@@ -65,25 +65,21 @@ std::string TierLine(const RunSpec& spec, const CheckpointTier& tier) {
   return absl::StrCat(text, ", read in ", SpanText(tier.load_s));
 }
 
-// What nobody who asks has to be told.
+// The interval with the highest goodput, and those of the formulas where they hold.
 std::string BestText(const GoodputAnswer& answer) {
   const RunSpec& spec = answer.question.spec;
-  const auto tier =
-      std::ranges::find(spec.tiers, answer.question.safest_tier, &CheckpointTier::name);
-  if (tier == spec.tiers.end() || answer.question.best.seconds == 0) return "";
-  std::string text = absl::StrCat(SpanText(answer.question.best.seconds), " to ", tier->name);
+  const CheckpointTier& tier =
+      *std::ranges::find(spec.tiers, answer.question.safest_tier, &CheckpointTier::name);
+  std::string text = absl::StrCat(SpanText(answer.question.best.seconds), " to ", tier.name);
   const double per_second = simulator::goodput::FailuresPerSecond(spec);
-  const double cost_s = tier->stall_s + tier->drag_s;
-  if (spec.tiers.size() == 1 && per_second > 0 && cost_s > 0) {
+  const double cost_s = tier.stall_s + tier.drag_s;
+  const bool formulas = spec.tiers.size() == 1 && spec.stops.empty() && cost_s > 0;
+  if (formulas && per_second > 0) {
     absl::StrAppend(
         &text, "; by Young ", SpanText(simulator::goodput::YoungInterval(cost_s, 1 / per_second)),
         ", by Daly ", SpanText(simulator::goodput::DalyInterval(cost_s, 1 / per_second)));
   }
   return text;
-}
-
-void AddLine(absl::string_view name, absl::string_view value, std::string& text) {
-  if (!value.empty()) absl::StrAppendFormat(&text, "  %-24s %s\n", name, value);
 }
 
 std::string LostTable(const GoodputAnswer& answer) {
@@ -106,35 +102,46 @@ std::string LostTable(const GoodputAnswer& answer) {
 }  // namespace
 }  // namespace goodput_text_cc
 
+std::vector<std::pair<std::string, std::string>> GoodputLines(const GoodputAnswer& answer) {
+  using goodput_text_cc::ShareText;
+  const RunSpec& spec = answer.question.spec;
+  const size_t runs = answer.results.size();
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"effective time", ShareText(answer.summary.effective, runs)},
+      {"goodput", ShareText(answer.summary.goodput, runs)},
+      {"step", SpanText(spec.step_s)},
+      {"failures", goodput_text_cc::FailuresText(answer)}};
+  if (!spec.stops.empty()) {
+    lines.emplace_back("planned stops",
+                       absl::StrFormat("%.4g a run", answer.summary.planned_stops));
+  }
+  lines.emplace_back("hosts", goodput_text_cc::SparesText(answer));
+  const auto bytes = static_cast<int64_t>(answer.facts.checkpoint_bytes);
+  lines.emplace_back("a checkpoint", ToString(Bytes(bytes)));
+  for (const CheckpointTier& tier : spec.tiers) {
+    const bool first = &tier == &spec.tiers.front();
+    lines.emplace_back(first ? "checkpoints" : "", goodput_text_cc::TierLine(spec, tier));
+  }
+  if (!spec.tiers.empty()) {
+    lines.emplace_back("best interval", goodput_text_cc::BestText(answer));
+  }
+  return lines;
+}
+
 std::string GoodputText(const GoodputAnswer& answer) {
-  using goodput_text_cc::AddLine;
   const RunSpec& spec = answer.question.spec;
   std::string text =
       absl::StrCat(answer.facts.name, "\n", SpanText(spec.length_s), " on ", answer.facts.devices,
                    " devices in ", spec.job.hosts, spec.job.hosts == 1 ? " host, " : " hosts, ",
                    answer.results.size(), " runs, seed ", answer.flags.seed, "\n\n");
-  AddLine("effective time",
-          goodput_text_cc::ShareText(answer.summary.effective, answer.results.size()), text);
-  AddLine("goodput", goodput_text_cc::ShareText(answer.summary.goodput, answer.results.size()),
-          text);
-  AddLine("step", SpanText(spec.step_s), text);
-  AddLine("failures", goodput_text_cc::FailuresText(answer), text);
-  if (!spec.stops.empty()) {
-    AddLine("planned stops", absl::StrFormat("%.4g a run", answer.summary.planned_stops), text);
+  for (const auto& [name, value] : GoodputLines(answer)) {
+    absl::StrAppendFormat(&text, "  %-24s %s\n", name, value);
   }
-  AddLine("hosts", goodput_text_cc::SparesText(answer), text);
-  AddLine("a checkpoint", ToString(Bytes(static_cast<int64_t>(answer.facts.checkpoint_bytes))),
-          text);
-  absl::string_view name = "checkpoints";
-  for (const CheckpointTier& tier : spec.tiers) {
-    AddLine(name, goodput_text_cc::TierLine(spec, tier), text);
-    name = "";
-  }
-  AddLine("best interval", goodput_text_cc::BestText(answer), text);
   text += goodput_text_cc::LostTable(answer);
   if (!answer.question.notes.empty()) text += "\n";
-  for (const std::string& note : answer.question.notes)
+  for (const std::string& note : answer.question.notes) {
     absl::StrAppend(&text, "note: ", note, "\n");
+  }
   return text;
 }
 

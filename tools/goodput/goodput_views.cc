@@ -25,8 +25,14 @@ constexpr PlotView kPlots[] = {{"lost", "where the time of a run goes"},
                                {"run", "the first run from begin to end"}};
 
 TableView FiguresTable(const GoodputAnswer& answer) {
-  TableView table{.title = "Over all runs",
-                  .columns = {{.name = "figure"},
+  TableView table{.title = "All runs", .columns = {{.name = "what"}, {.name = "is"}}};
+  for (const auto& [name, text] : GoodputLines(answer)) table.rows.push_back({name, text});
+  return table;
+}
+
+TableView SharesTable(const GoodputAnswer& answer) {
+  TableView table{.title = "Shares",
+                  .columns = {{.name = "share"},
                               {.name = "mean", .unit = "share"},
                               {.name = "+-", .unit = "share"},
                               {.name = "5 of 100 have less than", .unit = "share"},
@@ -143,8 +149,7 @@ std::vector<Section> GoodputViews(const GoodputAnswer& answer,
   std::vector<Section> sections = {
       {.id = "figures",
        .title = "Goodput",
-       .text = {GoodputText(answer)},
-       .views = {goodput_views_cc::FiguresTable(answer)}},
+       .views = {goodput_views_cc::FiguresTable(answer), goodput_views_cc::SharesTable(answer)}},
       {.id = "lost",
        .title = "Where the time goes",
        .views = {goodput_views_cc::LostTable(answer), goodput_views_cc::LostChart(answer)}},

@@ -13,6 +13,8 @@
 #include "support/names/near_names.h"
 #include "support/status.h"
 #include "support/units.h"
+#include "support/word_list.h"
+#include "tools/goodput/checkpoint_tiers.h"
 
 namespace orrery::tools {
 
@@ -118,8 +120,6 @@ absl::Status SetOption(absl::string_view option, TierText& tier) {
                    "async, own-network, stall=1s, write=1m or load=1m"));
 }
 
-constexpr absl::string_view kTiers[] = {"host", "disk", "neighbour", "pfs"};
-
 }  // namespace
 }  // namespace run_texts_cc
 
@@ -220,11 +220,10 @@ absl::StatusOr<std::vector<TierText>> ParseTiers(absl::string_view text) {
     if (const absl::StatusOr<double> every = ParseSpan(parts[0]); every.ok()) {
       tier.name = "pfs";
       ORRERY_RETURN_IF_ERROR(run_texts_cc::SetEvery(parts[0], tier));
-    } else if (std::ranges::count(run_texts_cc::kTiers, tier.name) == 0) {
+    } else if (const auto names = TierNames(); std::ranges::count(names, tier.name) == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("'", parts[0],
-                       "': wanted host, disk, neighbour or pfs, each once, as in "
-                       "host:every=1m,pfs:every=30m, a time, or none"));
+          absl::StrCat("'", parts[0], "': wanted ", ListWords(names, " or "),
+                       ", each once, as in host:every=1m,pfs:every=30m, a time, or none"));
     }
     for (size_t i = 1; i < parts.size(); ++i) {
       ORRERY_RETURN_IF_ERROR(Annotate(run_texts_cc::SetOption(parts[i], tier), tier.name));

@@ -106,7 +106,7 @@ Answer AnswerOf(const Question& question, const search::Setting& setting,
   const std::string& optimizer = question.model.optimizer;
   for (const EmitTarget& target : targets) {
     answer.emitted.push_back(
-        target.emitter->emit({setting, answer.best.plan, optimizer.empty() ? "adam" : optimizer}));
+        Emit(*target.emitter, {setting, answer.best.plan, optimizer.empty() ? "adam" : optimizer}));
   }
   return answer;
 }

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "simulator/goodput/best_interval.h"
 #include "simulator/goodput/trials.h"
@@ -101,9 +100,9 @@ absl::Status Goodput(const GoodputFlags& flags, const Outputs& outputs) {
   const StopOnSignals signals;
   const simulator::goodput::PlayManner manner{
       .seed = static_cast<uint64_t>(flags.seed), .threads = threads, .stop = &signals.stop()};
+  ORRERY_ASSIGN_OR_RETURN(answer.facts, FactsOf(flags));
   {
     const Waiting waiting("playing runs");
-    ORRERY_ASSIGN_OR_RETURN(answer.facts, FactsOf(flags));
     ORRERY_ASSIGN_OR_RETURN(answer.question, QuestionOf(flags, answer.facts, manner));
     answer.results = PlayTrials(answer.question.spec, static_cast<size_t>(flags.trials), manner);
   }
@@ -113,16 +112,6 @@ absl::Status Goodput(const GoodputFlags& flags, const Outputs& outputs) {
   return answer.results.size() < static_cast<size_t>(flags.trials)
              ? StoppedBefore("runs that were played")
              : absl::OkStatus();
-}
-
-// Whether the step is given, in place of a model.
-bool GivesStep(int argc, char** argv) {
-  constexpr absl::string_view kFlag = "--step-time";
-  constexpr size_t kShortest = 6;  // --st could be --stack
-  return std::any_of(argv + 1, argv + argc, [&](absl::string_view argument) {
-    const absl::string_view flag = argument.substr(0, argument.find('='));
-    return flag.size() >= kShortest && absl::StartsWith(kFlag, flag);
-  });
 }
 
 void AddOutputFlags(po::options_description& options, Outputs& outputs) {
@@ -150,7 +139,8 @@ int Main(int argc, char** argv) {
       .options = po::options_description("Flags"),
       .listings = GoodputListings(),
       .other_form = po::options_description("Flags")};
-  const bool given = GivesStep(argc, argv);
+  constexpr size_t kShortest = 6;  // --st could be --stack
+  const bool given = GivesFlag(argc, argv, "--step-time", kShortest);
   if (given) {
     AddGivenStepFlags(spec.options, flags);
     AddPlayedStepFlags(spec.other_form, other_flags);

@@ -27,6 +27,8 @@
 #include "tools/searches/search_files.h"
 #include "tools/searches/search_job.h"
 #include "tools/searches/search_question.h"
+#include "tools/searches/space_flags.h"
+#include "tools/searches/unequal_candidates.h"
 #include "tools/team/team.h"
 #include "tools/terminal/interrupt.h"
 #include "tools/terminal/terminal.h"
@@ -42,19 +44,14 @@ namespace {
 namespace po = boost::program_options;
 
 // So many fields: a flag each.
-struct Flags {
-  ModelFlags model;
+struct Flags : SpaceFlags {
   std::vector<int64_t> batch_sizes;
-  PlanFlags axes;
-  std::string space = "default";
-  std::string stack = "ideal";
-  bool cuda_graphs = false;
   TraceFlags trace;
   std::vector<std::string> diff;  // two candidates
   SearchFileFlags files;
   int64_t top = 10;
   bool no_prune = false;
-  bool no_skip = false;
+  bool unequal = false;
   JobFlags job;
   PlanningFlags planning;
   std::string program;          // as it was called
@@ -80,11 +77,7 @@ absl::Status WriteBestTrace(search::Settings& settings, const search::SearchRows
 
 absl::StatusOr<search::Setting> SettingOf(const Flags& flags, const Question& question,
                                           const search::ParallelPlan& plan) {
-  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, MakeSetting(question.model, plan));
-  ORRERY_RETURN_IF_ERROR(
-      Annotate(SetStack(flags.stack, StackUseOf(setting.step), setting.lowering), "--stack"));
-  if (flags.cuda_graphs) CaptureGraphs(setting.lowering);
-  setting.plays_all = flags.no_skip;
+  ORRERY_ASSIGN_OR_RETURN(search::Setting setting, SettingOf(flags, question.model, plan));
   setting.device_hour = question.device_hour;
   setting.model_columns = question.model_columns;
   ORRERY_ASSIGN_OR_RETURN(setting.run_samples, RunSamples(flags.planning, setting));
@@ -168,21 +161,6 @@ absl::Status TellWinner(const Flags& flags, const std::vector<Answer>& answers) 
                   targets);
 }
 
-absl::StatusOr<search::Space> SpaceOf(const Flags& flags) {
-  ORRERY_ASSIGN_OR_RETURN(const search::ParallelPlan preset, PresetPlan(flags.model.preset));
-  ORRERY_ASSIGN_OR_RETURN(search::Space space, ReadSpace(flags.axes, preset));
-  if (flags.space == "full") {
-    space.TakeAll();
-  } else if (flags.space != "default") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--space '", flags.space, "': wanted default or full"));
-  } else if (flags.model.preset.empty()) {
-    space.SaveMemory();
-  }
-  ORRERY_RETURN_IF_ERROR(WidenFor(GoalOf(flags.planning), space));
-  return space;
-}
-
 // The candidates of a question, and all that finds their results.
 absl::Status Ask(const Flags& flags, const Question& question, const search::Space& space,
                  Team* team, Asked& asked) {
@@ -206,6 +184,8 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
     ORRERY_ASSIGN_OR_RETURN(job.plans, search::Enumerate(space, size));
   }
   ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, job.plans)));
+  ORRERY_RETURN_IF_ERROR(
+      AddUnequal(flags.unequal ? "--unequal-stages" : "", space, *asked.settings, job.plans));
   job.setting_of = asked.settings->AsFunction();
   if (search::MayRelieve(space)) {
     job.relief = [&space](const auto& plan) { return search::Relief(space, plan); };
@@ -287,7 +267,8 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
   if (flags.job.threads < 0 || flags.top < 0) {
     return absl::InvalidArgumentError("--threads and --top: wanted numbers of at least 0");
   }
-  ORRERY_ASSIGN_OR_RETURN(const search::Space space, SpaceOf(flags));
+  ORRERY_ASSIGN_OR_RETURN(search::Space space, SpaceOf(flags));
+  ORRERY_RETURN_IF_ERROR(WidenFor(GoalOf(flags.planning), space));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<Question> questions,
                           QuestionsOf({flags.model, flags.batch_sizes}, flags.planning));
   const bool several = questions.size() > 1;
@@ -346,24 +327,20 @@ int Main(int argc, char** argv) {
   AddPlanFlags(spec.options, PlanForm::kSpace, {}, flags.axes);
   AddTraceFlags(spec.options, flags.trace, "the best candidate's");
   AddPlanningFlags(spec.options, flags.planning);
+  AddUnequalFlag(spec.options, flags.unequal);
+  AddSpaceFlags(spec.options, flags);
   spec.options.add_options()("threads", po::value(&flags.job.threads),
                              "threads to search with [one a core]")(
-      "space", po::value(&flags.space),
-      "what a search tries that leaves degrees open: default, what people train with, or full, all "
-      "that applies to the model [default]")(
       "method", po::value(&flags.job.method),
-      "exhaustive, beam or annealing [exhaustive; with a budget beam]")(
+      absl::StrCat(search::MethodsText(), " [exhaustive; with a budget beam]").c_str())(
       "budget", po::value(&flags.job.budget),
       "play so long, as in 60s, 10min or 2h, or so many candidates, and tell how sure the best is "
-      "[all; of over 100,000 candidates 10s and 6s a million]")(
-      "seed", po::value(&flags.job.seed), "of --method annealing [1]")("top", po::value(&flags.top),
-                                                                       "candidates to print [10]")(
+      "[all; of over 100,000 candidates 10s and 6s a million]")("seed", po::value(&flags.job.seed),
+                                                                "of a method that draws [1]")(
+      "top", po::value(&flags.top), "candidates to print [10]")(
       "diff", po::value(&flags.diff)->multitoken(),
       "A B: why A is faster than B, part by part; places in the table, 1 and 2, or values of axes, "
-      "'dp=2 pp=4'")("stack", po::value(&flags.stack), StackHelp().c_str())(
-      "cuda-graphs", po::bool_switch(&flags.cuda_graphs),
-      "forward and backward are captured graphs: the host launches none of their kernels")(
-      "csv", po::value(&flags.files.csv), "write one row a candidate to this file")(
+      "'dp=2 pp=4'")("csv", po::value(&flags.files.csv), "write one row a candidate to this file")(
       "json", po::value(&flags.files.json), "the same as JSON")(
       "plot", po::value(&flags.files.plot)->composing(), PlotHelp(SearchPlotViews()).c_str())(
       "report", po::value(&flags.files.report),
@@ -371,8 +348,6 @@ int Main(int argc, char** argv) {
       "no-prune", po::bool_switch(&flags.no_prune),
       "play candidates, too, that can be neither of the best nor on the Pareto front over time, "
       "memory and devices")(
-      "no-skip", po::bool_switch(&flags.no_skip),
-      "play all microbatches, also where their steady state says what they come to")(
       "resume", po::value(&flags.job.resume),
       "journal of the search: each candidate that is done is a line in it, and counts as done when "
       "the search is begun again")(

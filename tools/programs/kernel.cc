@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cost_models/kernels/kernel_choice.h"
 #include "cost_models/op_kernels.h"
 #include "tools/flags.h"
+#include "tools/kernel_loops.h"
 #include "tools/kernel_question.h"
 #include "tools/model_kernels.h"
 
@@ -19,17 +19,6 @@ namespace po = boost::program_options;
 
 constexpr absl::string_view kExample =
     "build/bin/kernel --shape 4096,12288,12288 --dtype bf16 --device h100";
-
-// Whether the command line names a model, by any beginning of the flag that no other has: other
-// flags are required then.
-bool HasModel(int argc, char** argv) {
-  constexpr absl::string_view kFlag = "--model";
-  constexpr size_t kShortest = 4;  // "--m" could be another one
-  return std::any_of(argv + 1, argv + argc, [&](absl::string_view argument) {
-    const absl::string_view flag = argument.substr(0, argument.find('='));
-    return flag.size() >= kShortest && absl::StartsWith(kFlag, flag);
-  });
-}
 
 void AddFlags(po::options_description& options, ModelKernelFlags& flags) {
   AddModelFlags(options, flags.model);
@@ -57,7 +46,8 @@ int OfModel(int argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
-  if (HasModel(argc, argv)) return OfModel(argc, argv);
+  constexpr size_t kShortest = 4;  // "--m" could be another one
+  if (GivesFlag(argc, argv, "--model", kShortest)) return OfModel(argc, argv);
   KernelFlags flags;
   std::string model;  // for --help: with it, OfModel has taken over
   ModelKernelFlags of_model;
@@ -97,6 +87,7 @@ int Main(int argc, char** argv) {
       "model", po::value(&model),
       "in place of one kernel, those of a training step of this model: with --batch-size, "
       "--cluster, flags of plans, and --roofline F.svg (kernel --model M --help lists them)");
+  AddKernelLoopFlags(spec.options, flags.loops);
   AddFlags(spec.other_form, of_model);
   return RunProgram(argc, argv, spec, [&] { return AnswerKernel(flags); });
 }

@@ -1,5 +1,4 @@
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "support/status.h"
 #include "support/text_table.h"
 #include "tools/flags.h"
+#include "tools/redistribution/plan_text.h"
 #include "tools/redistribution/redistribution.h"
 #include "tools/reports/page.h"
 #include "tools/reports/plot_files.h"
@@ -31,76 +31,15 @@ constexpr PlotView kPlotViews[] = {{"steps", "what the steps cost"}};
 // So many fields: a flag each.
 struct Flags {
   RedistributionText text;
-  std::string cost, cost_model = "roofline", planner, steps, devices, ties, limit, json, report,
-                    cases;
+  std::string cost, cost_model = "roofline", planner, steps, devices, groups, group_price,
+                    straggler, ties, limit, json, report, cases;
   std::vector<std::string> plot;
   std::string command;  // for the report
-  bool compare = false, frontier = false;
+  bool compare = false, frontier = false, parts = false;
 };
-
-std::string Megabytes(int64_t elements, const Redistributor& question) {
-  return PlainNumber(static_cast<double>(elements) *
-                     static_cast<double>(question.problem().itemsize) / 1e6);
-}
-
-std::string WithUnit(absl::string_view column, const Redistributor& question) {
-  return question.unit().empty() ? std::string(column)
-                                 : absl::StrCat(column, " [", question.unit(), "]");
-}
-
-PackedLayout Source(const Redistributor& question) {
-  return question.move_set().Normal(PackedLayout(question.problem().from));
-}
 
 std::string PlannerOf(const Flags& flags) {
   return flags.planner.empty() ? "optimal" : flags.planner;
-}
-
-// Steps as they were given, what they work on, and how far they are from the cheapest.
-absl::Status PrintGiven(const WrittenProblem& written, const Redistributor& question,
-                        const RedistributionPlan& plan, int64_t limit) {
-  PackedLayout at = Source(question);
-  std::vector<TextRow> rows = {{"Step #", "Operation", "Distribution", WithUnit("Cost", question),
-                                "Volume", "Group", "Memory Usage [MB]"},
-                               {"0", "", written.Text(PackedLayout(question.problem().from)), "0",
-                                "", "", Megabytes(question.move_set().Elements(at), question)}};
-  for (const PlannedStep& step : plan.steps) {
-    const redistribution::StepVolume volume = question.move_set().VolumeOf(at, step.step);
-    rows.push_back({absl::StrCat(rows.size() - 1), question.move_set().NameOf(at, step.step),
-                    written.Text(step.step.after), PlainNumber(step.cost),
-                    PlainNumber(volume.elements), absl::StrCat(volume.ranks),
-                    Megabytes(question.move_set().Elements(step.step.after), question)});
-    at = step.step.after;
-  }
-  ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan best, question.Plan("optimal", limit));
-  const std::string unit =
-      question.unit().empty() ? std::string() : absl::StrCat(" ", question.unit());
-  std::cout << TextTable(rows) << "Total cost: " << PlainNumber(plan.cost) << unit << "\n"
-            << "Cheapest plan: " << PlainNumber(best.cost) << unit << ", " << best.steps.size()
-            << (best.steps.size() == 1 ? " step" : " steps") << "\nPeak: " << plan.peak
-            << " elements, " << Megabytes(plan.peak, question) << " MB\n";
-  return absl::OkStatus();
-}
-
-void PrintPlan(const WrittenProblem& written, const Redistributor& question,
-               const RedistributionPlan& plan) {
-  PackedLayout at = Source(question);
-  std::vector<TextRow> rows = {
-      {"Step #", "Operation", "Distribution", WithUnit("Cost", question), "Memory Usage [MB]"},
-      {"0", "", written.Text(PackedLayout(question.problem().from)), "0",
-       Megabytes(question.move_set().Elements(at), question)}};
-  for (const PlannedStep& step : plan.steps) {
-    rows.push_back({absl::StrCat(rows.size() - 1), question.move_set().NameOf(at, step.step),
-                    written.Text(step.step.after), PlainNumber(step.cost),
-                    Megabytes(question.move_set().Elements(step.step.after), question)});
-    at = step.step.after;
-  }
-  std::cout << TextTable(rows);
-  std::cout << "Total cost: " << PlainNumber(plan.cost)
-            << (question.unit().empty() ? "" : absl::StrCat(" ", question.unit()))
-            << "\nPeak: " << plan.peak << " elements, " << Megabytes(plan.peak, question)
-            << " MB\n";
-  if (!plan.exact) std::cout << "The search gave up: there may be a better plan.\n";
 }
 
 // A line for each planner; below them, why one has no plan.
@@ -180,41 +119,6 @@ Document DocumentOf(const Flags& flags, const WrittenProblem& written,
           .sections = {std::move(section)}};
 }
 
-std::string Json(const WrittenProblem& written, const Redistributor& question,
-                 const RedistributionPlan& plan) {
-  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
-  PackedLayout at = Source(question);
-  for (const PlannedStep& step : plan.steps) {
-    const redistribution::StepCost cost = question.move_set().CostOf(at, step.step);
-    const redistribution::StepVolume volume = question.move_set().VolumeOf(at, step.step);
-    steps.push_back({{"op", question.move_set().NameOf(at, step.step)},
-                     {"kind", redistribution::ToString(step.step.kind)},
-                     {"axes", step.step.axes.axes()},
-                     {"cost", step.cost},
-                     {"elements", question.move_set().Elements(step.step.after)},
-                     {"peak_elements", step.peak},
-                     {"volume_elements", volume.elements},
-                     {"group_size", volume.ranks},
-                     {"layout", written.Text(step.step.after)},
-                     {"cost_parts",
-                      {{"launches", cost.launches},
-                       {"latency", cost.latency},
-                       {"transfer", cost.transfer},
-                       {"copy", cost.copy},
-                       {"reduction", cost.reduction},
-                       {"synchronization", cost.synchronization},
-                       {"memory", cost.memory}}}});
-    at = step.step.after;
-  }
-  const nlohmann::ordered_json whole = {{"total_cost", plan.cost},
-                                        {"peak_elements", plan.peak},
-                                        {"exact", plan.exact},
-                                        {"from", written.Text(PackedLayout(written.problem.from))},
-                                        {"to", written.Text(PackedLayout(written.problem.to))},
-                                        {"steps", steps}};
-  return whole.dump(1) + "\n";
-}
-
 // A file of cases has the problems, and its plans are one table.
 absl::Status CheckCases(const Flags& flags) {
   const RedistributionText& text = flags.text;
@@ -227,7 +131,10 @@ absl::Status CheckCases(const Flags& flags) {
                                                        {"to-blocks", !text.to_blocks.empty()},
                                                        {"steps", !flags.steps.empty()},
                                                        {"devices", !flags.devices.empty()},
+                                                       {"groups", !flags.groups.empty()},
+                                                       {"straggler", !flags.straggler.empty()},
                                                        {"ties", !flags.ties.empty()},
+                                                       {"parts", flags.parts},
                                                        {"compare", flags.compare},
                                                        {"frontier", flags.frontier},
                                                        {"json", !flags.json.empty()},
@@ -265,6 +172,44 @@ absl::Status CheckSteps(const Flags& flags) {
   return absl::OkStatus();
 }
 
+// Tables of several plans have no steps, and a frontier is a search for each limit.
+absl::Status CheckBeside(const Flags& flags) {
+  if (!flags.group_price.empty() && flags.groups.empty()) {
+    return absl::InvalidArgumentError(
+        "--group-price: without --groups all groups exist; wanted it to say which do");
+  }
+  const char* const several = flags.compare ? "--compare" : flags.frontier ? "--frontier" : nullptr;
+  if (flags.parts && several != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--parts: ", several, " has no steps; wanted one of the two"));
+  }
+  if (flags.frontier && !flags.group_price.empty()) {
+    return absl::InvalidArgumentError(
+        "--group-price: --frontier has plans within groups that exist; wanted one of the two");
+  }
+  return absl::OkStatus();
+}
+
+// The problem at the costs that the flags say.
+absl::StatusOr<Redistributor> QuestionOf(const Flags& flags, const WrittenProblem& written) {
+  const absl::string_view usual =
+      written.notation == Notation::kMapping ? "tensorcraft" : "dtensor";
+  ORRERY_ASSIGN_OR_RETURN(
+      Redistributor question,
+      Redistributor::Create(written.problem, flags.cost.empty() ? usual : flags.cost,
+                            flags.cost_model, flags.devices));
+  if (!flags.straggler.empty()) {
+    ORRERY_RETURN_IF_ERROR(Annotate(question.WaitForStragglers(flags.straggler), "--straggler"));
+  }
+  if (!flags.groups.empty()) {
+    ORRERY_RETURN_IF_ERROR(question.UseGroups(flags.groups, flags.group_price));
+  }
+  if (!flags.ties.empty()) {
+    ORRERY_RETURN_IF_ERROR(Annotate(question.BreakTiesBy(flags.ties), "--ties"));
+  }
+  return question;
+}
+
 absl::StatusOr<RedistributionPlan> PlanOf(const Flags& flags, const WrittenProblem& written,
                                           const Redistributor& question, int64_t limit) {
   if (!flags.steps.empty()) {
@@ -276,6 +221,7 @@ absl::StatusOr<RedistributionPlan> PlanOf(const Flags& flags, const WrittenProbl
 
 absl::Status Redistribute(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(CheckSteps(flags));
+  ORRERY_RETURN_IF_ERROR(CheckBeside(flags));
   if (!flags.cases.empty()) {
     ORRERY_RETURN_IF_ERROR(CheckCases(flags));
     const StopOnSignals signals;
@@ -290,19 +236,11 @@ absl::Status Redistribute(const Flags& flags) {
   }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<PlotFile> plots, ReadPlots(flags.plot, kPlotViews));
   ORRERY_ASSIGN_OR_RETURN(const WrittenProblem written, ParseRedistribution(flags.text));
-  const absl::string_view usual =
-      written.notation == Notation::kMapping ? "tensorcraft" : "dtensor";
-  ORRERY_ASSIGN_OR_RETURN(
-      Redistributor question,
-      Redistributor::Create(written.problem, flags.cost.empty() ? usual : flags.cost,
-                            flags.cost_model, flags.devices));
-  if (!flags.ties.empty()) {
-    ORRERY_RETURN_IF_ERROR(Annotate(question.BreakTiesBy(flags.ties), "--ties"));
-  }
+  ORRERY_ASSIGN_OR_RETURN(const Redistributor question, QuestionOf(flags, written));
   ORRERY_ASSIGN_OR_RETURN(const int64_t limit, ParseElementLimit(flags.limit, question));
   ORRERY_ASSIGN_OR_RETURN(const RedistributionPlan plan, PlanOf(flags, written, question, limit));
   if (!flags.json.empty()) {
-    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, Json(written, question, plan)));
+    ORRERY_RETURN_IF_ERROR(WriteFile(flags.json, PlanJson(written, question, plan)));
   }
   if (!flags.report.empty()) {
     ORRERY_RETURN_IF_ERROR(WritePage(DocumentOf(flags, written, question, plan), flags.report));
@@ -310,14 +248,17 @@ absl::Status Redistribute(const Flags& flags) {
   ORRERY_RETURN_IF_ERROR(WritePlots(plots, [&](size_t view) {
     return PictureOf(DocumentOf(flags, written, question, plan).sections, kPlotViews[view].name);
   }));
-  if (!flags.steps.empty()) return PrintGiven(written, question, plan, limit);
-  if (flags.compare) {
+  if (!flags.steps.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(const std::string text, GivenText(written, question, plan, limit));
+    std::cout << text;
+  } else if (flags.compare) {
     PrintComparison(question, limit);
   } else if (flags.frontier) {
     PrintFrontier(question);
   } else {
-    PrintPlan(written, question, plan);
+    std::cout << PlanText(written, question, plan);
   }
+  if (flags.parts) std::cout << PartsText(question, plan);
   return absl::OkStatus();
 }
 
@@ -349,8 +290,16 @@ int Main(int argc, char** argv) {
       "devices", po::value(&flags.devices),
       "of a cluster, where each rank of the mesh is, in their order: 8-15, or 0-56:8 for each "
       "eighth "
-      "[0 to as many as there are ranks]")("planner", po::value(&flags.planner),
-                                           "optimal, greedy (DTensor's) or naive [optimal]")(
+      "[0 to as many as there are ranks]")(
+      "groups", po::value(&flags.groups),
+      "groups of ranks that exist, by their axes, 'a0,a1,a0.a1': no collective goes over others "
+      "[all]")("group-price", po::value(&flags.group_price),
+               "what it costs to create a group that does not exist, before the first step that "
+               "wants it: 5ms")(
+      "straggler", po::value(&flags.straggler),
+      "what each step in which ranks exchange something waits for the last of them: 50us [0]")(
+      "parts", po::bool_switch(&flags.parts), "what the cost of each step is made of")(
+      "planner", po::value(&flags.planner), "optimal, greedy (DTensor's) or naive [optimal]")(
       "steps", po::value(&flags.steps),
       "check and price these steps instead: 'all-to-all a0: 0->2; slice a1: 1', axes by name or "
       "number, or operations as they are printed")(

@@ -1,6 +1,7 @@
 #include "tools/redistribution/redistribution.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cluster/names/device_list.h"
+#include "cluster/quantity.h"
 #include "cost_models/collectives/choice.h"
 #include "lowering/network/cluster_move_set.h"
 #include "support/flag_names.h"
@@ -19,11 +21,12 @@
 #include "transforms/redistribution/ties.h"
 
 namespace orrery::tools {
-namespace redistribution_cc {
-namespace {
 
 using redistribution::PackedLayout;
 using redistribution::RedistributionPlan;
+
+namespace redistribution_cc {
+namespace {
 
 absl::StatusOr<RedistributionPlan> Found(std::optional<RedistributionPlan> plan,
                                          absl::string_view planner) {
@@ -46,6 +49,15 @@ RedistributionPlan Repriced(const redistribution::MoveSet& moves, const PackedLa
   priced.expanded = plan.expanded;
   priced.exact = plan.exact;
   return priced;
+}
+
+// The same steps, each of which in which ranks exchange something waits so long.
+void AddWaits(double wait, RedistributionPlan& plan) {
+  for (redistribution::PlannedStep& step : plan.steps) {
+    if (!redistribution::Communicates(step.step.kind)) continue;
+    step.cost += wait;
+    plan.cost += wait;
+  }
 }
 
 // The device of each of `ranks` ranks; none where rank r is on device r.
@@ -78,6 +90,7 @@ absl::Status Redistributor::UseDtensor(absl::string_view options) {
   ORRERY_ASSIGN_OR_RETURN(const redistribution::DtensorOptions parsed,
                           redistribution::ParseDtensorOptions(options));
   ORRERY_ASSIGN_OR_RETURN(move_set_, redistribution::MakeDtensor(problem_, parsed));
+  merges_ = parsed.merge || parsed.consistency != redistribution::ReplicaConsistency::kAny;
   unit_ = "us";
   return absl::OkStatus();
 }
@@ -127,47 +140,134 @@ absl::StatusOr<Redistributor> Redistributor::Create(const redistribution::Proble
   return made;
 }
 
-absl::Status Redistributor::BreakTiesBy(absl::string_view part) {
-  ORRERY_ASSIGN_OR_RETURN(const redistribution::CostPart field, redistribution::FindCostPart(part));
-  tie_broken_ = std::make_unique<const redistribution::TieBroken>(*move_set_, field);
+absl::StatusOr<double> Redistributor::ReadCost(absl::string_view text) const {
+  if (unit_.empty()) {
+    double number = 0;
+    if (absl::SimpleAtod(text, &number) && std::isfinite(number) && number >= 0) return number;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "got '", text, "'; wanted a number that is not negative: --cost ", cost_, " has no unit"));
+  }
+  ORRERY_ASSIGN_OR_RETURN(const Duration duration, cluster::ParseDuration(text));
+  return static_cast<double>(duration.picoseconds()) / 1e6;
+}
+
+absl::Status Redistributor::WaitForStragglers(absl::string_view wait) {
+  ORRERY_ASSIGN_OR_RETURN(const double cost, ReadCost(wait));
+  synchronized_ = std::make_unique<const redistribution::Synchronized>(*move_set_, cost);
   return absl::OkStatus();
 }
 
-absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Plan(absl::string_view planner,
-                                                                       int64_t limit) const {
-  const redistribution::PackedLayout from(problem_.from), to(problem_.to);
-  if (planner == "optimal") {
-    auto plan = redistribution::CheapestPlan(tie_broken_ != nullptr ? *tie_broken_ : *move_set_,
-                                             from, to, limit);
-    if (plan.has_value() && tie_broken_ != nullptr) {
-      return redistribution_cc::Repriced(*move_set_, from, *plan);
-    }
-    if (plan.has_value()) return *std::move(plan);
-    return absl::NotFoundError(
-        absl::StrCat("no steps within ", limit, " elements a rank; source and target take ",
-                     move_set_->Elements(from), " and ", move_set_->Elements(to),
-                     ", wanted a limit above that"));
+absl::Status Redistributor::UseGroups(absl::string_view groups, absl::string_view price) {
+  ORRERY_ASSIGN_OR_RETURN(
+      redistribution::Groups parsed,
+      Annotated(redistribution::Groups::Parse(groups, problem_.mesh), "--groups"));
+  for (const ir::AxisList& group : parsed.all()) {
+    if (merges_ || group.axes().size() == 1) continue;
+    return absl::InvalidArgumentError(absl::StrCat("--groups: got ", problem_.mesh.Names(group),
+                                                   ", of several axes, and steps of --cost ", cost_,
+                                                   " are over one; wanted --cost dtensor:merge"));
   }
-  if (planner == "naive") {
-    const auto* tensorcraft =
-        dynamic_cast<const redistribution::TensorcraftMoveSet*>(move_set_.get());
-    if (tensorcraft != nullptr) return tensorcraft->Naive();
-    return redistribution_cc::Found(redistribution::NaivePlan(*move_set_, problem_), planner);
+  groups_ = std::make_unique<const redistribution::Groups>(std::move(parsed));
+  if (price.empty()) {
+    grouped_ = std::make_unique<const redistribution::GroupedMoves>(ungrouped(), *groups_);
+    return absl::OkStatus();
   }
-  if (planner != "greedy") {
+  ORRERY_ASSIGN_OR_RETURN(group_price_, Annotated(ReadCost(price), "--group-price"));
+  return absl::OkStatus();
+}
+
+absl::Status Redistributor::BreakTiesBy(absl::string_view part) {
+  ORRERY_ASSIGN_OR_RETURN(const redistribution::CostPart field, redistribution::FindCostPart(part));
+  if (group_price_.has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--planner '", planner, "': wanted optimal, naive or greedy"));
+        "which groups to create is chosen by all that plans cost; wanted no --group-price beside "
+        "it");
   }
+  tie_broken_ = std::make_unique<const redistribution::TieBroken>(move_set(), field);
+  return absl::OkStatus();
+}
+
+absl::Status Redistributor::ChargeForGroups(RedistributionPlan& plan) const {
+  const PackedLayout from = move_set_->Normal(PackedLayout(problem_.from));
+  if (group_price_.has_value()) {
+    redistribution::ChargeForGroups(*groups_, *group_price_, from, plan);
+  }
+  if (grouped_ == nullptr) return absl::OkStatus();
+  PackedLayout at = from;
+  for (const redistribution::PlannedStep& planned : plan.steps) {
+    const std::string refusal = groups_->Refusal(at, planned.step);
+    if (!refusal.empty()) {
+      return absl::NotFoundError(absl::StrCat(move_set_->NameOf(at, planned.step), ": ", refusal));
+    }
+    at = planned.step.after;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RedistributionPlan> Redistributor::OptimalPlan(int64_t limit) const {
+  const PackedLayout from(problem_.from), to(problem_.to);
+  std::optional<RedistributionPlan> plan;
+  if (group_price_.has_value()) {
+    plan = redistribution::CheapestWithGroups(move_set(), *groups_, *group_price_, problem_,
+                                              {.peak = limit});
+  } else {
+    plan = redistribution::CheapestPlan(tie_broken_ != nullptr ? *tie_broken_ : move_set(), from,
+                                        to, limit);
+  }
+  if (plan.has_value() && tie_broken_ != nullptr) {
+    return redistribution_cc::Repriced(move_set(), from, *plan);
+  }
+  if (plan.has_value()) return *std::move(plan);
+  if (limit == redistribution::kNoLimit) {
+    return absl::NotFoundError(absl::StrCat(
+        "no steps lead to the target",
+        groups_ == nullptr ? ""
+                           : absl::StrCat(" within the groups ", groups_->Text(),
+                                          "; wanted more of them, or a `group-price`")));
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "no steps within ", limit, " elements a rank; source and target take ",
+      move_set_->Elements(from), " and ", move_set_->Elements(to), ", wanted a limit above that"));
+}
+
+absl::StatusOr<RedistributionPlan> Redistributor::NaivePlan() const {
+  const auto* tensorcraft =
+      dynamic_cast<const redistribution::TensorcraftMoveSet*>(move_set_.get());
+  if (tensorcraft == nullptr) {
+    return redistribution_cc::Found(redistribution::NaivePlan(ungrouped(), problem_), "naive");
+  }
+  RedistributionPlan plan = tensorcraft->Naive();
+  if (synchronized_ != nullptr) redistribution_cc::AddWaits(synchronized_->wait(), plan);
+  return plan;
+}
+
+absl::StatusOr<RedistributionPlan> Redistributor::GreedyPlan() const {
+  const PackedLayout from(problem_.from);
   const absl::string_view options =
       absl::StartsWith(cost_, "dtensor:") ? absl::string_view(cost_).substr(8) : "";
   ORRERY_ASSIGN_OR_RETURN(const redistribution::DtensorOptions parsed,
                           redistribution::ParseDtensorOptions(options));
-  ORRERY_ASSIGN_OR_RETURN(redistribution::RedistributionPlan plan,
+  ORRERY_ASSIGN_OR_RETURN(RedistributionPlan plan,
                           redistribution::DtensorGreedyPlan(problem_, parsed));
-  if (absl::StartsWith(cost_, "dtensor")) return plan;
-  std::vector<redistribution::PackedLayout> layouts;
+  if (absl::StartsWith(cost_, "dtensor")) {
+    if (synchronized_ != nullptr) redistribution_cc::AddWaits(synchronized_->wait(), plan);
+    return plan;
+  }
+  std::vector<PackedLayout> layouts;
   for (const redistribution::PlannedStep& step : plan.steps) layouts.push_back(step.step.after);
-  return redistribution_cc::Found(redistribution::Follow(*move_set_, from, layouts), planner);
+  return redistribution_cc::Found(redistribution::Follow(ungrouped(), from, layouts), "greedy");
+}
+
+absl::StatusOr<RedistributionPlan> Redistributor::Plan(absl::string_view planner,
+                                                       int64_t limit) const {
+  if (planner == "optimal") return OptimalPlan(limit);
+  if (planner != "naive" && planner != "greedy") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--planner '", planner, "': wanted optimal, naive or greedy"));
+  }
+  ORRERY_ASSIGN_OR_RETURN(RedistributionPlan plan, planner == "naive" ? NaivePlan() : GreedyPlan());
+  ORRERY_RETURN_IF_ERROR(ChargeForGroups(plan));
+  return plan;
 }
 
 absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Given(
@@ -175,8 +275,9 @@ absl::StatusOr<redistribution::RedistributionPlan> Redistributor::Given(
   ORRERY_ASSIGN_OR_RETURN(
       redistribution::RedistributionPlan plan,
       redistribution::GivenPlan(
-          *move_set_, problem_, steps,
+          move_set(), problem_, steps,
           [&](const redistribution::PackedLayout& layout) { return written.Text(layout); }));
+  ORRERY_RETURN_IF_ERROR(ChargeForGroups(plan));
   if (plan.peak > limit) {
     return absl::FailedPreconditionError(absl::StrCat("a rank holds up to ", plan.peak,
                                                       " elements; wanted at most ", limit,
@@ -203,7 +304,8 @@ absl::StatusOr<int64_t> ParseElementLimit(absl::string_view text, const Redistri
 
 std::string PlannerNote(const absl::Status& status) {
   return SpellFlags(status.message(), [](absl::string_view name) {
-    return name == "cluster" || name == "cost" || name == "memory-limit" || name == "planner";
+    return name == "cluster" || name == "cost" || name == "memory-limit" || name == "planner" ||
+           name == "groups" || name == "group-price";
   });
 }
 

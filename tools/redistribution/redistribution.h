@@ -2,6 +2,7 @@
 #define ORRERY_TOOLS_REDISTRIBUTION_REDISTRIBUTION_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -9,8 +10,10 @@
 #include "cluster/cluster.h"
 #include "cost_models/cost_model.h"
 #include "ir/text/layout_text.h"
+#include "transforms/redistribution/groups.h"
 #include "transforms/redistribution/move_set.h"
 #include "transforms/redistribution/search.h"
+#include "transforms/redistribution/synchronized.h"
 
 // Redistributions as `redistribute` asks for them.
 
@@ -46,6 +49,7 @@ absl::StatusOr<WrittenProblem> ParseRedistribution(const RedistributionText& tex
 std::string PlainNumber(double number);
 
 /// A problem in the move set that --cost names.
+/// So many fields: a move set within the other, and what each is made of.
 class Redistributor {
  public:
   /// `cost`: "tensorcraft", "dtensor", each with ":OPTIONS" after it, or "cluster:SPEC".
@@ -59,8 +63,20 @@ class Redistributor {
   /// planner alone; what plans cost still has it.
   absl::Status BreakTiesBy(absl::string_view part);
 
-  const redistribution::MoveSet& move_set() const { return *move_set_; }
+  /// Every step in which ranks exchange something waits so long besides: "50us", or a number where
+  /// costs have no unit.
+  absl::Status WaitForStragglers(absl::string_view wait);
+  /// Collectives only within groups of ranks that exist, "a0,a1,a0.a1"; others are created at
+  /// `price`, "5ms", once a group, or not at all where that is "".
+  absl::Status UseGroups(absl::string_view groups, absl::string_view price);
+
+  /// With what was asked for, but for ties and for the price of groups (PlannedStep::creation).
+  const redistribution::MoveSet& move_set() const {
+    return grouped_ != nullptr ? *grouped_ : ungrouped();
+  }
   const redistribution::Problem& problem() const { return problem_; }
+  /// Whether UseGroups was told which groups there are.
+  bool has_groups() const { return groups_ != nullptr; }
   /// What costs are in: "us", or "" for a cost without a unit.
   absl::string_view unit() const { return unit_; }
 
@@ -78,6 +94,15 @@ class Redistributor {
   absl::Status UseDtensor(absl::string_view options);
   absl::Status UseCluster(absl::string_view spec, absl::string_view cost_model,
                           const std::string& devices);
+  const redistribution::MoveSet& ungrouped() const {
+    return synchronized_ != nullptr ? *synchronized_ : *move_set_;
+  }
+  absl::StatusOr<double> ReadCost(absl::string_view text) const;
+  absl::StatusOr<redistribution::RedistributionPlan> OptimalPlan(int64_t limit) const;
+  absl::StatusOr<redistribution::RedistributionPlan> NaivePlan() const;
+  absl::StatusOr<redistribution::RedistributionPlan> GreedyPlan() const;
+  // A plan of steps that were chosen without groups: an error where one lacks its group.
+  absl::Status ChargeForGroups(redistribution::RedistributionPlan& plan) const;
 
   redistribution::Problem problem_;
   std::string cost_;  // as it was given
@@ -85,7 +110,12 @@ class Redistributor {
   std::unique_ptr<const cluster::Cluster> cluster_;  // of the move set of a cluster
   std::unique_ptr<const cost_models::CostModel> cost_model_;
   std::unique_ptr<const redistribution::MoveSet> move_set_;
+  std::unique_ptr<const redistribution::Synchronized> synchronized_;  // none: nobody waits
+  std::unique_ptr<const redistribution::Groups> groups_;              // none: all that one may want
+  std::optional<double> group_price_;                          // of another; none: there is none
+  std::unique_ptr<const redistribution::MoveSet> grouped_;     // none where groups have a price
   std::unique_ptr<const redistribution::MoveSet> tie_broken_;  // none: no part breaks ties
+  bool merges_ = true;  // whether there are steps over several axes
 };
 
 /// A limit of elements from "1500", elements, "64MiB", bytes of elements of `itemsize`, or

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <string>
@@ -237,6 +238,41 @@ std::vector<std::string> Rows(const std::string& text, const RedistributionCases
     row = absl::StrJoin(cells, ",");
   }
   return rows;
+}
+
+// A wait changes nothing but what steps that exchange something cost; what a planner cannot do it
+// still cannot.
+TEST(Stragglers, AddUpOverTheStepsOfPlannersThatKnowNothingOfThem) {
+  int held = 0;
+  for (const auto& question :
+       {Question("4", "5", "S0", "P"), Question("2,2", "8,8", "S0,R", "R,S1"),
+        Question("2,4", "16,8", "S0,S1", "S1,S0"), Question("4", "8", "P", "R")}) {
+    const WrittenProblem written = ParseRedistribution(question).value();
+    for (const std::string cost : {"dtensor", "tensorcraft", "cluster:dgx-h100:1"}) {
+      for (const char* planner : {"greedy", "naive"}) {
+        absl::StatusOr<Redistributor> created = Redistributor::Create(written.problem, cost, "");
+        if (!created.ok()) continue;  // parts of one size only
+        Redistributor& made = *created;
+        const auto plain = made.Plan(planner, redistribution::kNoLimit);
+        ASSERT_TRUE(made.WaitForStragglers(cost == "cluster:dgx-h100:1" ? "7us" : "7").ok() ||
+                    made.WaitForStragglers("7us").ok());
+        const auto waits = made.Plan(planner, redistribution::kNoLimit);
+        ASSERT_EQ(waits.ok(), plain.ok());
+        if (!plain.ok()) continue;
+        ++held;
+        double wanted = plain->cost;
+        for (const auto& step : plain->steps) {
+          wanted += redistribution::Communicates(step.step.kind) ? 7 : 0;
+        }
+        if (std::isinf(wanted)) {
+          EXPECT_EQ(waits->cost, wanted) << cost << " " << planner;
+        } else {
+          EXPECT_NEAR(waits->cost, wanted, 1e-9 * wanted) << cost << " " << planner;
+        }
+      }
+    }
+  }
+  EXPECT_GE(held, 12);
 }
 
 const char* const kHead = "name,total_cost,peak_elements,s,note";

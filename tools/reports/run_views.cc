@@ -268,8 +268,10 @@ Section CommunicationSection(const PlayedPlan& played) {
 
 Section StagesSection(const PlayedPlan& played) {
   Section section{.id = "stages", .title = "Stages and shards"};
-  const std::string split = HpSplitText(played.run, played.plan.hp);
+  const std::string split = HpSplitText(played.run, played.plan.most_hp());
   if (!split.empty()) section.text.push_back(absl::StrCat("hp splits ", split, "."));
+  const std::string padded = transforms::ToString(played.run.pipelined.padded);
+  if (!padded.empty()) section.text.push_back(absl::StrCat("Padded: ", padded, "."));
   if (const std::string gathered = ToString(played.run.pipelined.gathered); !gathered.empty()) {
     section.text.push_back(absl::StrCat("Data parallelism gathers activations: ", gathered, "."));
   }

@@ -45,7 +45,7 @@ absl::StatusOr<search::Part> PartOf(const JobFlags& flags) {
 
 // In which order, and how much.
 struct Way {
-  search::Method method = search::Method::kExhaustive;
+  search::Method method = &search::kExhaustiveMethod;
   search::SearchBudget budget = {};
 };
 
@@ -72,7 +72,7 @@ absl::StatusOr<Way> WayOf(const JobFlags& flags) {
   Way way;
   if (!flags.budget.empty()) {
     ORRERY_ASSIGN_OR_RETURN(way.budget, Annotated(search::ParseBudget(flags.budget), "`budget`"));
-    way.method = search::Method::kBeam;
+    way.method = &search::kBeamMethod;
   }
   if (!flags.method.empty()) {
     ORRERY_ASSIGN_OR_RETURN(way.method, Annotated(search::ParseMethod(flags.method), "`method`"));
@@ -117,7 +117,8 @@ class LocalSearch {
         .stand_for_others = !job_.held.empty(),
         .neighbours = [&](size_t i) { return job_.plans.Neighbours(i); },
         .family = [&](size_t i) { return job_.plans.FamilyOf(i); },
-        .changes = [&](size_t i) { return job_.plans.ChangesOf(i); }};
+        .changes = [&](size_t i) { return job_.plans.ChangesOf(i); },
+        .features = [&](size_t i) { return job_.plans.FeaturesOf(i); }};
     if (!job_.held.empty()) options.budget = MostOf(way.budget);
     ORRERY_ASSIGN_OR_RETURN(search::SearchRows results,
                             search::SearchThrough(job_.setting_of, plans_, options));
@@ -239,7 +240,7 @@ class LocalSearch {
     tools::Note(absl::StrCat(plans_.size(), " candidates: the most promising within ",
                              ToString(budget),
                              "; --budget 10min tries more of them, --method exhaustive all"));
-    return {.method = flags_.method.empty() ? search::Method::kBeam : way.method, .budget = budget};
+    return {.method = flags_.method.empty() ? &search::kBeamMethod : way.method, .budget = budget};
   }
 
   static search::PlansView OfPlaces(const search::PlanList& plans,
@@ -355,7 +356,7 @@ absl::Status CheckJob(const JobFlags& flags) {
                                                    ": wanted a number from 0 to ",
                                                    std::numeric_limits<uint32_t>::max()));
   }
-  const bool walks = way.budget.is_limited() || way.method != search::Method::kExhaustive;
+  const bool walks = way.budget.is_limited() || !way.method->by_bounds;
   if (walks && (!flags.merge.empty() || !flags.part.empty())) {
     return absl::InvalidArgumentError(
         "`method` and `budget` choose among all candidates; wanted no `part` and no `merge` beside "
@@ -376,8 +377,7 @@ bool NeedsQuestion(const JobFlags& flags, const Team* team) {
 absl::StatusOr<JobOutcome> RunJob(const JobFlags& flags, const SearchJob& job) {
   ORRERY_ASSIGN_OR_RETURN(const search::Part part, search_job_cc::PartOf(flags));
   ORRERY_ASSIGN_OR_RETURN(const search_job_cc::Way way, search_job_cc::WayOf(flags));
-  if (job.team != nullptr &&
-      (way.budget.is_limited() || way.method != search::Method::kExhaustive)) {
+  if (job.team != nullptr && (way.budget.is_limited() || !way.method->by_bounds)) {
     return absl::InvalidArgumentError(
         "`method` and `budget` are of one process; wanted neither beside MPI");
   }

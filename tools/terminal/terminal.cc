@@ -43,8 +43,13 @@ bool HasUnicode(const TerminalFacts& facts) {
   return false;
 }
 
+// Open MPI gives each of its processes a terminal of its own, which nobody looks at.
+bool IsTerminal(int file) {
+  return isatty(file) != 0 && std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr;
+}
+
 TerminalFacts FactsOf(int file) {
-  TerminalFacts facts = {.is_terminal = isatty(file) != 0, .variable = std::getenv};
+  TerminalFacts facts = {.is_terminal = IsTerminal(file), .variable = std::getenv};
   winsize size = {};
   if (facts.is_terminal && ioctl(file, TIOCGWINSZ, &size) == 0) facts.columns = size.ws_col;
   return facts;
@@ -138,10 +143,10 @@ Manner ProgramManner() { return terminal_cc::of_program; }
 
 bool ShowsProgress() {
   const Manner manner = ProgramManner();
-  return !manner.quiet && (manner.progress || isatty(STDERR_FILENO) != 0);
+  return !manner.quiet && (manner.progress || terminal_cc::IsTerminal(STDERR_FILENO));
 }
 
-bool ShowsCharts() { return !ProgramManner().quiet && isatty(STDOUT_FILENO) != 0; }
+bool ShowsCharts() { return !ProgramManner().quiet && terminal_cc::IsTerminal(STDOUT_FILENO); }
 
 void Note(absl::string_view text) {
   if (ProgramManner().quiet) return;

@@ -44,14 +44,48 @@ std::string CoordinatesText(const ir::Mesh& mesh, int32_t rank) {
   return text;
 }
 
+// A rank by its number on the mesh that it is of: that of its stage, where stages have their own.
+struct RankOnMesh {
+  const ir::Mesh& mesh;
+  int32_t rank = 0;
+  int32_t first = 0;  // rank of the mesh
+  int32_t stage = -1;
+};
+
+RankOnMesh OnMesh(const transforms::PipelinedStep& step, int32_t rank) {
+  int32_t first = 0, stage = 0;
+  for (const transforms::StagePlace& place : step.unequal.places) {
+    const auto size = static_cast<int32_t>(place.mesh.size());
+    if (rank < first + size) return {place.mesh, rank - first, first, stage};
+    first += size;
+    ++stage;
+  }
+  return {.mesh = step.mesh, .rank = rank};
+}
+
+int32_t DeviceOf(const transforms::PipelinedStep& step, int32_t rank) {
+  const RankOnMesh on = OnMesh(step, rank);
+  if (on.stage >= 0) {
+    return step.unequal.places[static_cast<size_t>(on.stage)].devices[static_cast<size_t>(on.rank)];
+  }
+  return step.devices.empty() ? rank : step.devices[static_cast<size_t>(rank)];
+}
+
+std::string NameOf(const transforms::PipelinedStep& step, int32_t rank) {
+  const RankOnMesh on = OnMesh(step, rank);
+  if (on.stage < 0) return CoordinatesText(on.mesh, rank);
+  std::vector<ir::Axis> axes = on.mesh.axes();
+  std::erase_if(axes, [](const ir::Axis& axis) { return axis.name == "pp"; });
+  return absl::StrCat(CoordinatesText(ir::Mesh(std::move(axes)), on.rank), " pp", on.stage);
+}
+
 simulator::TraceRank Describe(const search::Setting& setting, const search::Run& run,
                               int32_t rank) {
-  const std::vector<int32_t>& devices = run.pipelined.devices;
-  const int32_t device = devices.empty() ? rank : devices[static_cast<size_t>(rank)];
+  const int32_t device = DeviceOf(run.pipelined, rank);
   const int32_t a_node = cost_models::DevicesANode(setting.cluster.topology);
   const cluster::Device& kind =
       setting.cluster.kind(setting.cluster.kind_of(cluster::DeviceId(device)));
-  return {.name = CoordinatesText(run.pipelined.mesh, rank),
+  return {.name = NameOf(run.pipelined, rank),
           .place = a_node > 1 ? absl::StrCat("node", device / a_node, "/gpu", device % a_node)
                               : absl::StrCat("device", device),
           .device = a_node > 1 ? device % a_node : device,
@@ -184,7 +218,10 @@ absl::Status WriteTrace(const TraceRequest& request, const search::Setting& sett
                                      .batches = run.rounds};
   options.describe = [&](int32_t rank) { return write_trace_cc::Describe(setting, run, rank); };
   options.group = [&](int32_t rank, absl::string_view name) {
-    return write_trace_cc::GroupOf(run.pipelined.mesh, rank, name);
+    const write_trace_cc::RankOnMesh on = write_trace_cc::OnMesh(run.pipelined, rank);
+    std::vector<int32_t> group = write_trace_cc::GroupOf(on.mesh, on.rank, name);
+    for (int32_t& member : group) member += on.first;
+    return group;
   };
   return write_trace_cc::WriteAll(request, run.program, run.trace, options);
 }

@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "cost_models/measured_curves.h"
 #include "support/file.h"
-#include "support/median.h"
+#include "support/numbers/median.h"
 #include "support/status.h"
 #include "support/text_table.h"
 #include "tools/measurements.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "support/median.h"
+#include "support/numbers/median.h"
 
 namespace orrery::tools {
 namespace robust_fit_cc {

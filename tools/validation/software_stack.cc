@@ -54,6 +54,8 @@ void SetStack(const SoftwareStack& stack, const StackUse& use, lowering::Lowerin
   options.stack_memory = software_stack_cc::MemoryOf(stack, use);
   options.kernels = {.fuses_pointwise = stack.compiles,
                      .copies_apart = stack.copies_apart,
+                     .bounds_fusion = stack.bounds_fusion,
+                     .batches_kernels = stack.batches_kernels,
                      .fuses_dropout_sums = stack.fuses_dropout_sums,
                      .sum_share = stack.sum_share,
                      .recomputes_whole = stack.recomputes_whole,

@@ -39,6 +39,8 @@ struct SoftwareStack {
   double split_loss = 0;            // instead of `loss` where logits are split over ranks
   bool compiles = false;            // element-wise kernels into one: StackKernels::fuses_pointwise
   bool copies_apart = false;        // StackKernels::copies_apart
+  bool bounds_fusion = false;       // StackKernels::bounds_fusion
+  bool batches_kernels = false;     // StackKernels::batches_kernels
   bool fuses_dropout_sums = false;  // StackKernels::fuses_dropout_sums
   double sum_share = 1;             // StackKernels::sum_share
   bool recomputes_whole = false;    // StackKernels::recomputes_whole

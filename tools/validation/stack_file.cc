@@ -31,6 +31,8 @@ constexpr Figure<SoftwareStack> kFigures[] = {
     {"split_loss", &SoftwareStack::split_loss},
     {"compiles", &SoftwareStack::compiles},
     {"copies_apart", &SoftwareStack::copies_apart},
+    {"bounds_fusion", &SoftwareStack::bounds_fusion},
+    {"batches_kernels", &SoftwareStack::batches_kernels},
     {"fuses_dropout_sums", &SoftwareStack::fuses_dropout_sums},
     {"sum_share", &SoftwareStack::sum_share, 1},
     {"recomputes_whole", &SoftwareStack::recomputes_whole},

@@ -24,7 +24,7 @@ StepFeatures FeaturesOf(const search::Setting& setting, const transforms::Parall
                            .ep = plan.ep,
                            .tokens = setting.tokens_a_sample};
   for (const ir::Input& input : setting.step.inputs()) {
-    if (input.role != ir::InputRole::kParameter) continue;
+    if (!ir::IsWeight(input.role)) continue;
     features.parameters += ir::ElementCount(setting.step.type(input.value).dims);
   }
   features.mixture = std::ranges::any_of(setting.step.order(), [&](ir::OpId op) {

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
+#include "support/paths_test_util.h"
 #include "tools/terminal/interrupt.h"
 
 namespace orrery::tools {
@@ -13,7 +14,7 @@ namespace validation_views_test_cc {
 namespace {
 
 ValidationReport SomeReport() {
-  return PredictAll({{absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/validation")}}, "").value();
+  return PredictAll({{absl::StrCat(SourceDir(), "/tests/data/validation")}}, "").value();
 }
 
 TEST(ValidationViews, AreOfWhatThereIs) { EXPECT_TRUE(ValidationViews({}).empty()); }

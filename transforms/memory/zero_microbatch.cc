@@ -9,7 +9,6 @@ namespace orrery::transforms {
 namespace zero_microbatch_cc {
 namespace {
 
-using ir::InputRole;
 using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
@@ -49,7 +48,7 @@ class MicrobatchSharder {
   }
 
   const Shard* ParameterShard(const ir::Input& input) const {
-    if (!plan_.gathers || input.role != InputRole::kParameter) return nullptr;
+    if (!plan_.gathers || !ir::IsWeight(input.role)) return nullptr;
     return ZeroPlan::Find(plan_.parameters, copy_.OriginOf(input.value));
   }
 

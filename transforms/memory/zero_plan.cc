@@ -20,7 +20,6 @@ namespace {
 using ir::AxisIndex;
 using ir::AxisList;
 using ir::Function;
-using ir::InputRole;
 using ir::OpId;
 using ir::TensorType;
 using ir::ValueId;
@@ -47,7 +46,7 @@ class Planner {
     for (const ParameterUpdate& update : UpdatesOf(stage_.update.function)) PlanUpdate(update);
     for (const StageFunction* part : stage_.parts()) {
       for (const ir::Input& input : part->function.inputs()) {
-        if (plan_.gathers && input.role == InputRole::kParameter) {
+        if (plan_.gathers && ir::IsWeight(input.role)) {
           PlanParameter(*part, input.value);
         }
       }

@@ -85,7 +85,7 @@ class UpdateSharder {
     const Shard* shard = nullptr;
     if (input.role == InputRole::kState) {
       shard = ZeroPlan::Find(plan_.states, origin);
-    } else if (input.role == InputRole::kParameter) {
+    } else if (ir::IsWeight(input.role)) {
       shard = plan_.gathers ? ZeroPlan::Find(plan_.parameters, origin) : nullptr;
     } else {
       shard = ZeroPlan::Find(plan_.gradients, origin);

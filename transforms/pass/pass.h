@@ -21,8 +21,12 @@ struct PassInfo {
   absl::string_view name;     // as on the command line: "build-backward"
   absl::string_view summary;  // one sentence
   absl::string_view options;  // their names and defaults, "optimizer=sgd"; or ""
-  /// Rewrites the function; true when it changed. Options have been checked against `options`.
+  /// Rewrites the function; true when it changed. Options have been checked against `options`. Null
+  /// where there is `run_and_tell`.
   absl::StatusOr<bool> (*run)(ir::Function& function, const PassOptions& options) = nullptr;
+  /// The same, for a pass that has more to tell people: lines, each with its end, added to `story`.
+  absl::StatusOr<bool> (*run_and_tell)(ir::Function& function, const PassOptions& options,
+                                       std::string& story) = nullptr;
   /// Running it again changes nothing.
   bool idempotent = false;
 };

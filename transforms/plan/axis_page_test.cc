@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::transforms {
 namespace axis_page_test_cc {
@@ -15,7 +16,7 @@ namespace {
 
 // The section of docs/command_line.md that this table is. ORRERY_BLESS=1 rewrites it.
 TEST(AxisTable, IsThatOfTheCommandLinePage) {
-  const std::string path = ORRERY_SOURCE_DIR "/docs/command_line.md";
+  const std::string path = SourceDir() + "/docs/command_line.md";
   const std::string begin = "<!-- opt --list-axes -->\n", end = "<!-- end -->\n";
   const std::string page = ReadFile(path).value();
   const size_t from = page.find(begin), to = page.find(end);

@@ -7,14 +7,17 @@
 #include <vector>
 
 #include "cost_models/collectives/choice.h"
+#include "cost_models/gradient_compression.h"
 #include "support/units.h"
 #include "transforms/memory/offload.h"
 #include "transforms/memory/recompute.h"
 #include "transforms/plan/mesh_order.h"
 #include "transforms/plan/schedule_choice.h"
+#include "transforms/plan/stage_meshes.h"
 #include "transforms/plan/step_dtype.h"
 #include "transforms/sharding/auto_shard.h"
 #include "transforms/slices/slice_lengths.h"
+#include "transforms/stages/placement.h"
 #include "transforms/stages/stage_choice.h"
 
 // The plan: everything that a user chooses about how a training step is parallelized over devices,
@@ -24,6 +27,7 @@
 namespace orrery::transforms {
 
 using cost_models::CollectiveChoice;
+using cost_models::GradientCompression;
 
 /// How the axes but dp and pp are used: as costs least; by Megatron's pattern; or hp alone, for
 /// column and row products and nothing else, as DistIR does (Santhanam et al. 2021).
@@ -41,8 +45,22 @@ struct ParallelPlan {
 #include "transforms/plan/plan_axes.def"
 #undef ORRERY_PLAN_AXIS
 
-  /// The product of the degrees.
-  int64_t ranks() const { return dp * hp * pp * cp * ep; }
+  /// The product of the degrees; where stages have ranks of their own, the sum of these.
+  int64_t ranks() const {
+    if (!placement.empty()) return placement.ranks();
+    return stage_meshes.empty() ? dp * hp * pp * cp * ep : stage_meshes.ranks();
+  }
+  /// Whether stages have ranks of their own, or replicas microbatches of their own.
+  bool unequal() const { return !stage_meshes.empty() || shares.dealt() || !placement.empty(); }
+  /// The dp, and the hp, of the stage that has most of it.
+  int64_t most_dp() const {
+    if (!placement.empty()) return placement.most_dp();
+    return stage_meshes.empty() ? dp : stage_meshes.most_dp();
+  }
+  int64_t most_hp() const {
+    if (!placement.empty()) return placement.most_hp();
+    return stage_meshes.empty() ? hp : stage_meshes.most_hp();
+  }
   /// Whether shardings are by Megatron's pattern, as sequence parallelism wants it, or by the
   /// products of it alone; else by cost.
   bool by_pattern() const {

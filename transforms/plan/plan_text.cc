@@ -24,6 +24,7 @@ std::vector<std::string> ValuesOf(const AxisInfo& axis, const std::string& text)
 absl::StatusOr<std::vector<std::string>> SplitWords(absl::string_view text) {
   std::vector<std::string> words;
   bool in_word = false, in_quotes = false;
+  size_t quote = 0;  // that came last
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (!in_quotes && absl::ascii_isspace(static_cast<unsigned char>(c))) {
@@ -34,6 +35,7 @@ absl::StatusOr<std::vector<std::string>> SplitWords(absl::string_view text) {
     in_word = true;
     if (c == '\'') {
       in_quotes = !in_quotes;
+      quote = i;
     } else if (c == '\\' && !in_quotes && i + 1 < text.size()) {
       words.back().push_back(text[++i]);
     } else {
@@ -41,7 +43,10 @@ absl::StatusOr<std::vector<std::string>> SplitWords(absl::string_view text) {
     }
   }
   if (!in_quotes) return words;
-  return absl::InvalidArgumentError(absl::StrCat("'", text, "': wanted a quote that ends"));
+  constexpr size_t kShown = 40;
+  const absl::string_view line = text.substr(quote).substr(0, text.substr(quote).find('\n'));
+  return absl::InvalidArgumentError(absl::StrCat(
+      line.substr(0, kShown), line.size() > kShown ? "…" : "", ": wanted a quote that ends"));
 }
 
 std::string CellText(const AxisCell& cell) {
@@ -91,9 +96,9 @@ absl::Status SetAxis(const AxisInfo& axis, absl::string_view text, ParallelPlan&
   return Annotate(axis.parse(text, plan), axis.flag);
 }
 
-absl::StatusOr<ParallelPlan> ParsePlan(absl::string_view text, const ParallelPlan& base) {
+absl::StatusOr<std::vector<AxisValue>> ParseValues(absl::string_view text) {
   ORRERY_ASSIGN_OR_RETURN(const std::vector<std::string> words, plan_text_cc::SplitWords(text));
-  ParallelPlan plan = base;
+  std::vector<AxisValue> values;
   for (size_t i = 0; i < words.size(); ++i) {
     absl::string_view flag = words[i];
     const bool is_flag = absl::ConsumePrefix(&flag, "--");
@@ -110,8 +115,15 @@ absl::StatusOr<ParallelPlan> ParsePlan(absl::string_view text, const ParallelPla
       }
       value = equals == absl::string_view::npos ? words[++i] : std::string(flag.substr(equals + 1));
     }
-    ORRERY_RETURN_IF_ERROR(SetAxis(*axis, value, plan));
+    values.push_back({axis, std::move(value)});
   }
+  return values;
+}
+
+absl::StatusOr<ParallelPlan> ParsePlan(absl::string_view text, const ParallelPlan& base) {
+  ORRERY_ASSIGN_OR_RETURN(const std::vector<AxisValue> values, ParseValues(text));
+  ParallelPlan plan = base;
+  for (const auto& [axis, value] : values) ORRERY_RETURN_IF_ERROR(SetAxis(*axis, value, plan));
   return plan;
 }
 

@@ -20,6 +20,15 @@ namespace orrery::transforms {
 /// 1f1b". Beside these the axes whose values differ from those of `base`.
 std::string ToString(const ParallelPlan& plan, const ParallelPlan& base = {});
 
+/// An axis and a value of it, as a text has it.
+struct AxisValue {
+  const AxisInfo* axis;
+  std::string value;
+};
+/// The flags of a text as ToString makes it, in their order, whatever their values are: of a switch
+/// "1" where it says none. InvalidArgument names the word that is no flag of an axis.
+absl::StatusOr<std::vector<AxisValue>> ParseValues(absl::string_view text);
+
 /// The value of one axis as flags: "--zero 3", "--blocking", "--blocking=0"; empty for a list of
 /// none.
 std::string AxisText(const AxisInfo& axis, const ParallelPlan& plan);

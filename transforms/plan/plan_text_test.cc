@@ -114,7 +114,9 @@ TEST(ParsePlan, SaysWhatIsWrong) {
   EXPECT_THAT(error("--tp x"), StartsWith("hp: 'x': wanted a number"));
   EXPECT_EQ(error("--zero 5"), "zero: '5': wanted a stage from 0 to 3");
   EXPECT_THAT(error("--schedule foo"), StartsWith("schedule: schedule 'foo' is unknown; wanted"));
-  EXPECT_EQ(error("--split-at 'a"), "'--split-at 'a': wanted a quote that ends");
+  EXPECT_EQ(error(absl::StrCat("--dp 2\n'", std::string(50, 'x'), "\n--pp 2").c_str()),
+            absl::StrCat("'", std::string(39, 'x'), "…: wanted a quote that ends"));
+  EXPECT_EQ(error("--split-at 'a"), "'a: wanted a quote that ends");
 }
 
 TEST(Plan, TextReadsBack) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "support/paths_test_util.h"
 #include "transforms/redistribution/dtensor.h"
 
 // Problems for the tests of DTensor's move set.
@@ -23,7 +24,7 @@ using Placements = std::vector<std::string>;  // "S0", "R", "Pmax" for each mesh
 
 inline const nlohmann::json& DtensorGolden() {
   static const auto& golden = *new nlohmann::json([] {
-    std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/redistribution_dtensor.json"));
+    std::ifstream file(absl::StrCat(SourceDir(), "/tests/data/redistribution_dtensor.json"));
     return nlohmann::json::parse(file);
   }());
   return golden;

@@ -16,13 +16,15 @@ std::optional<ir::OpKind> OpOf(MoveKind kind);
 std::optional<MoveKind> StepOf(ir::OpKind op);
 
 /// Adds the op of a step that has one. Of a permutation `after` is read, of others kind, axes and
-/// dimensions.
+/// dimensions, and of `after` the blocks and reductions that they lead to. A dimension that does
+/// not divide is split unevenly: the last ranks have less, or nothing.
 ir::ValueId EmitStep(const Step& step, ir::ValueId value, absl::string_view name,
                      ir::Builder& builder);
 
 /// Adds the ops that carry out `plan` on `value`, one a step, and returns the value in its new
-/// layout, called `name`. Unimplemented where a step has no op: of layouts with blocks, and of
-/// replicas made summands.
+/// layout, called `name`. kUnimplemented, or the error of the op, for a step that no op carries
+/// out: where ranks put what they hold in another order, and where axes that are not the innermost
+/// leave a dimension or come to it, as tensorcraft's do.
 absl::StatusOr<ir::ValueId> Emit(const RedistributionPlan& plan, ir::ValueId value,
                                  absl::string_view name, ir::Builder& builder);
 

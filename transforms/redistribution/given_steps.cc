@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "ir/sharding_text.h"
 #include "support/status.h"
 
 namespace orrery::transforms::redistribution {
@@ -152,13 +153,43 @@ std::string WhyNotAxis(const Problem& problem, const PackedLayout& at, const Wis
   }
 }
 
-std::string WhyNot(const Problem& problem, const PackedLayout& at, const Wish& wish) {
+// Why one collective does not reduce over all axes: it has one reduction, or sums and averages,
+// which are sums that are divided by a number of ranks afterwards.
+std::string WhyNotOneReduction(const Problem& problem, const PackedLayout& at,
+                               const AxisList& axes) {
+  const AxisIndex first = axes.axes().front();
+  for (const AxisIndex axis : axes.axes()) {
+    if (ReducedTogether(at.reduction(first), at.reduction(axis))) continue;
+    return absl::StrCat(problem.mesh.Names(AxisList(first)), " is partial by ",
+                        ir::ToString(at.reduction(first)), " and ",
+                        problem.mesh.Names(AxisList(axis)), " by ",
+                        ir::ToString(at.reduction(axis)), ", and one collective has one reduction");
+  }
+  return "";
+}
+
+std::string WhyNot(const MoveSet& move_set, const Problem& problem, const PackedLayout& at,
+                   const Wish& wish) {
   if (!wish.kind.has_value()) return "no step from there is called so";
   for (const AxisIndex axis : wish.axes.axes()) {
     std::string why = WhyNotAxis(problem, at, wish, axis);
     if (!why.empty()) return why;
   }
-  return "what --cost stands for has no such step from there";
+  const bool reduces = wish.kind == MoveKind::kAllReduce || wish.kind == MoveKind::kReduceScatter;
+  if (reduces && !wish.axes.empty()) {
+    std::string why = WhyNotOneReduction(problem, at, wish.axes);
+    if (!why.empty()) return why;
+  }
+  if (wish.axes.empty()) return "what --cost stands for has no such step from there";
+  const int only = wish.to.value_or(-1);
+  const bool leaves = wish.kind == MoveKind::kAllGather;
+  std::string why =
+      move_set.Refusal(at, {.kind = *wish.kind,
+                            .axes = wish.axes,
+                            .from = static_cast<int8_t>(wish.from.value_or(leaves ? only : -1)),
+                            .to = static_cast<int8_t>(wish.from.has_value() || !leaves ? only : -1),
+                            .after = {}});
+  return why.empty() ? "what --cost stands for has no such step from there" : why;
 }
 
 // Those of that kind; all where there are none.
@@ -264,8 +295,8 @@ absl::StatusOr<RedistributionPlan> GivenPlan(const MoveSet& move_set, const Prob
       move_set.Expand(ways.front().at, moves);
       return absl::InvalidArgumentError(
           absl::StrCat(where, ": does not apply to ", text(ways.front().at), ": ",
-                       given_steps_cc::WhyNot(problem, ways.front().at, *wish), "; wanted ",
-                       given_steps_cc::Listed(problem, moves, *wish)));
+                       given_steps_cc::WhyNot(move_set, problem, ways.front().at, *wish),
+                       "; wanted ", given_steps_cc::Listed(problem, moves, *wish)));
     }
     ways = std::move(next);
   }

@@ -77,6 +77,10 @@ class MoveSet {
   virtual int64_t Elements(const PackedLayout& layout) const = 0;
   /// The step in the words of its origin: "alltoall_0_1_-1", "all_gather".
   virtual std::string NameOf(const PackedLayout& before, const Step& step) const = 0;
+  /// Why a step that the layout before it may allow is none of these moves, as where no group of
+  /// ranks could carry it out; "" where nothing speaks against it. Of `step` kind, axes and
+  /// dimensions are read.
+  virtual std::string Refusal(const PackedLayout&, const Step&) const { return ""; }
   /// Layouts that are one to the move set have one form.
   virtual PackedLayout Normal(const PackedLayout& layout) const { return layout; }
 };

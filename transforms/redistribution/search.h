@@ -16,7 +16,8 @@ namespace orrery::transforms::redistribution {
 struct PlannedStep {
   Step step;
   double cost = 0;
-  int64_t peak = 0;  // as in Move
+  int64_t peak = 0;     // as in Move
+  double creation = 0;  // of `cost`: of the group of ranks that it is the first to want
 };
 
 /// Steps from one layout to another, with what they cost together in the unit of the move set.

@@ -32,6 +32,13 @@ bool Communicates(MoveKind kind) {
   return kind != MoveKind::kSlice && kind != MoveKind::kLocalCopy && kind != MoveKind::kMakePartial;
 }
 
+bool ReducedTogether(ir::Reduction a, ir::Reduction b) {
+  const auto adds = [](ir::Reduction reduction) {
+    return reduction == ir::Reduction::kSum || reduction == ir::Reduction::kAverage;
+  };
+  return a == b || (adds(a) && adds(b));
+}
+
 StepVolume VolumeOfCollective(MoveKind kind, int64_t ranks, int64_t before, int64_t after) {
   if (!Communicates(kind)) return {};
   switch (kind) {

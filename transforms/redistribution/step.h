@@ -5,6 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "ir/mesh.h"
+#include "ir/type.h"
 #include "transforms/redistribution/packed_layout.h"
 
 namespace orrery::transforms::redistribution {
@@ -40,6 +41,10 @@ struct Step {
 
 /// Whether the ranks exchange anything.
 bool Communicates(MoveKind kind);
+
+/// Whether one collective reduces what is partial by both: they are one, or sum and average, as an
+/// average is a sum that each rank divides by the number of ranks along its axes.
+bool ReducedTogether(ir::Reduction a, ir::Reduction b);
 
 }  // namespace orrery::transforms::redistribution
 

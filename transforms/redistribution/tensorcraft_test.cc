@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "support/paths_test_util.h"
 #include "transforms/redistribution/search.h"
 
 // The operations and plans against what tensorcraft itself printed, and against an exhaustive
@@ -25,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 json Golden(const std::string& name) {
-  std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/", name));
+  std::ifstream file(absl::StrCat(SourceDir(), "/tests/data/", name));
   EXPECT_TRUE(file.good()) << name;
   return json::parse(file);
 }

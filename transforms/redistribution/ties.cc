@@ -35,27 +35,15 @@ absl::StatusOr<CostPart> FindCostPart(absl::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat("'", name, "': wanted one of ", known));
 }
 
-void TieBroken::Part(const PackedLayout& layout, std::vector<Move>& moves, size_t begin) const {
+void TieBroken::Change(const PackedLayout& layout, std::vector<Move>& moves, size_t begin) const {
   for (size_t i = begin; i < moves.size(); ++i) {
     moves[i].cost = ties_cc::Rounded(CostOf(layout, moves[i].step).total());
-    moves[i].tie = ties_cc::Rounded(part_.Of(moves_.CostOf(layout, moves[i].step), moves[i].step));
+    moves[i].tie = ties_cc::Rounded(part_.Of(inner().CostOf(layout, moves[i].step), moves[i].step));
   }
 }
 
-void TieBroken::Expand(const PackedLayout& layout, std::vector<Move>& moves) const {
-  const size_t begin = moves.size();
-  moves_.Expand(layout, moves);
-  Part(layout, moves, begin);
-}
-
-void TieBroken::LastResort(const PackedLayout& layout, std::vector<Move>& moves) const {
-  const size_t begin = moves.size();
-  moves_.LastResort(layout, moves);
-  Part(layout, moves, begin);
-}
-
 StepCost TieBroken::CostOf(const PackedLayout& before, const Step& step) const {
-  StepCost cost = moves_.CostOf(before, step);
+  StepCost cost = inner().CostOf(before, step);
   if (part_.field != nullptr) {
     cost.*part_.field = 0;
     return cost;

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "transforms/redistribution/move_set.h"
+#include "transforms/redistribution/wrapped_moves.h"
 
 namespace orrery::transforms::redistribution {
 
@@ -24,29 +24,18 @@ absl::StatusOr<CostPart> FindCostPart(absl::string_view name);
 /// The moves of another set without a part of their cost, which only tells plans apart whose other
 /// parts come to the same, to a millionth of the unit: it is Move::tie. Costs are rounded to that,
 /// so that sums are equal where what is added up is. It has no lower bound.
-class TieBroken final : public MoveSet {
+class TieBroken final : public WrappedMoves {
  public:
   /// `moves` lives longer.
-  TieBroken(const MoveSet& moves, const CostPart& part) : moves_(moves), part_(part) {}
+  TieBroken(const MoveSet& moves, const CostPart& part) : WrappedMoves(moves), part_(part) {}
 
-  void Expand(const PackedLayout& layout, std::vector<Move>& moves) const override;
-  void LastResort(const PackedLayout& layout, std::vector<Move>& moves) const override;
+  double LowerBound(const PackedLayout&) const override { return 0; }
   /// The cost without the part.
   StepCost CostOf(const PackedLayout& before, const Step& step) const override;
-  StepVolume VolumeOf(const PackedLayout& before, const Step& step) const override {
-    return moves_.VolumeOf(before, step);
-  }
-  int64_t Elements(const PackedLayout& layout) const override { return moves_.Elements(layout); }
-  std::string NameOf(const PackedLayout& before, const Step& step) const override {
-    return moves_.NameOf(before, step);
-  }
-  PackedLayout Normal(const PackedLayout& layout) const override { return moves_.Normal(layout); }
 
  private:
-  // Of the moves from `begin` on.
-  void Part(const PackedLayout& layout, std::vector<Move>& moves, size_t begin) const;
+  void Change(const PackedLayout& layout, std::vector<Move>& moves, size_t begin) const override;
 
-  const MoveSet& moves_;
   const CostPart part_;
 };
 

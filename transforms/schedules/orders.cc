@@ -1,6 +1,7 @@
 #include "transforms/schedules/orders.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/check.h"
 #include "transforms/schedules/step_player.h"
@@ -56,8 +57,13 @@ Timing TimeOrders(const RankOrders& orders, StagePlacement placement, const Pipe
   }
   const StepPlayer player(orders, placement, shape, lengths);
   ORRERY_CHECK(player.Deadlock().empty()) << "deadlock: " << player.Deadlock();
+  return TimingOf(orders, player.times(), durations);
+}
+
+Timing TimingOf(const RankOrders& orders, std::vector<std::vector<StepTime>> steps,
+                const StepDurations& durations) {
   Timing timing;
-  timing.steps = player.times();
+  timing.steps = std::move(steps);
   for (const auto& times : timing.steps) {
     if (!times.empty()) timing.makespan = std::max(timing.makespan, times.back().finish);
   }

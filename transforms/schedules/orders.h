@@ -53,6 +53,10 @@ struct Timing {
   std::vector<int64_t> idle_inside;  // of each rank, between its own first step and its last
 };
 
+/// What `steps` make: when each step of the orders runs, which lasts as long as `durations` say.
+Timing TimingOf(const RankOrders& orders, std::vector<std::vector<StepTime>> steps,
+                const StepDurations& durations);
+
 /// When each step runs if each starts as early as it can. A rank may compute while it sends. Aborts
 /// as AssignSlots does.
 Timing TimeOrders(const RankOrders& orders, StagePlacement placement, const PipelineShape& shape,

@@ -28,6 +28,7 @@ constinit const PipelineSchedule kPipedream2bwSchedule = {
     .orders = OneForwardOneBackwardOrders,
     .asynchronous = true,
     .microbatches_an_update = pipedream_2bw_cc::MicrobatchesAnUpdate,
+    .one_age = true,
     .weight_versions = pipedream_2bw_cc::TwoVersions,
 };
 

@@ -112,6 +112,9 @@ struct PipelineSchedule {
   bool slices_sequence = false;
   /// Microbatches between two updates of an asynchronous schedule. None: an update after each.
   int32_t (*microbatches_an_update)(const PipelineShape& shape) = nullptr;
+  /// Whether all stages work on weights as old as those of the first, so that a microbatch meets
+  /// one version of the model.
+  bool one_age = false;
   /// Versions of its weights that a stage must keep; 1 for synchronous schedules.
   int32_t (*weight_versions)(const PipelineShape& shape, int32_t stage) = nullptr;
   /// Orders that somebody has written down, of one shape; then `orders` is not asked.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "support/paths_test_util.h"
 #include "transforms/schedules/text.h"
 
 // The schedules against what their own programs do.
@@ -23,7 +24,7 @@ namespace {
 using nlohmann::json;
 
 json Golden(const std::string& name) {
-  std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/", name));
+  std::ifstream file(absl::StrCat(SourceDir(), "/tests/data/", name));
   EXPECT_TRUE(file.good()) << name;
   return json::parse(file);
 }

@@ -23,7 +23,7 @@ TEST(FindSchedule, KnowsEveryNameOfTheList) {
   EXPECT_THAT(names, testing::IsSupersetOf({"gpipe", "1f1b", "interleaved", "looped-bfs",
                                             "interleaved-zero-bubble", "zbv", "dualpipe",
                                             "dualpipe-v", "chimera", "terapipe", "pipedream",
-                                            "pipedream-2bw", "ampnet", "distir"}));
+                                            "pipedream-2bw", "pipemare", "ampnet", "distir"}));
 }
 
 TEST(FindSchedule, ErrorListsTheNames) {
@@ -43,7 +43,7 @@ TEST(FindSchedule, AsynchronousOnesSayHowOftenTheyUpdate) {
     EXPECT_TRUE(schedule->asynchronous) << schedule->name;
     EXPECT_GE(schedule->microbatches_an_update(schedule->ShapeOf(3, 5)), 1);
   }
-  EXPECT_THAT(names, ElementsAre("pipedream", "pipedream-2bw", "ampnet"));
+  EXPECT_THAT(names, ElementsAre("pipedream", "pipedream-2bw", "pipemare", "ampnet"));
 }
 
 int32_t ChunksOf(absl::string_view name, int32_t wanted) {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "transforms/schedules/order_judge.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/schedules/testing/slots.h"
@@ -29,7 +30,6 @@ namespace search_orders_test_cc {
 namespace {
 
 using nlohmann::json;
-
 const PipelineSchedule& Schedule(absl::string_view name) { return *FindSchedule(name).value(); }
 
 // Orders of a schedule for steps of some durations, and what comes of them.
@@ -122,7 +122,7 @@ struct Comparison {
 
 std::vector<Comparison> Comparisons() {
   const std::string text =
-      ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/schedules.json")).value();
+      ReadFile(absl::StrCat(SourceDir(), "/tests/data/schedules.json")).value();
   std::vector<Comparison> comparisons;
   const json file = json::parse(text);
   for (const json& golden : file["schedules"]) {
@@ -162,18 +162,18 @@ std::string Row(const Comparison& row) {
                       LiveText(row.ours.live), " |\n");
 }
 
-constexpr absl::string_view kPage = ORRERY_SOURCE_DIR "/docs/schedules_search.md";
+const std::string kPage = SourceDir() + "/docs/schedules_search.md";
 
 // The table of the page that has this head is this. ORRERY_BLESS=1 rewrites it.
 void ExpectTable(const std::string& head, const std::string& rows) {
-  const std::string page = ReadFile(std::string(kPage)).value();
+  const std::string page = ReadFile(kPage).value();
   const size_t begin = page.find(head);
   ASSERT_NE(begin, std::string::npos) << head;
   const size_t end = page.find("\n\n", begin) + 1;
   const char* bless = std::getenv("ORRERY_BLESS");
   if (bless != nullptr && std::string(bless) == "1") {
     const std::string blessed = absl::StrCat(page.substr(0, begin), head, rows, page.substr(end));
-    ASSERT_TRUE(WriteFile(std::string(kPage), blessed).ok());
+    ASSERT_TRUE(WriteFile(kPage, blessed).ok());
     return;
   }
   EXPECT_EQ(page.substr(begin, end - begin), head + rows);

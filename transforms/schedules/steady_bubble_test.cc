@@ -19,7 +19,7 @@ std::optional<double> Bubble(absl::string_view name, int32_t ranks, StepDuration
 }
 
 TEST(SteadyBubble, IsNoneWhereSendsTakeNoTime) {
-  for (const absl::string_view name : {"pipedream", "pipedream-2bw", "ampnet"}) {
+  for (const absl::string_view name : {"pipedream", "pipedream-2bw", "pipemare", "ampnet"}) {
     for (const int32_t ranks : {1, 2, 3, 4, 7, 16}) {
       for (const StepDurations& durations :
            {StepDurations{}, StepDurations{.forward = 3, .input_gradient = 5, .weight_gradient = 2},

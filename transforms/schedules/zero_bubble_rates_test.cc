@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/paths_test_util.h"
 #include "transforms/schedules/orders.h"
 #include "transforms/schedules/schedule.h"
 
@@ -24,8 +25,7 @@ struct Row {
 };
 
 std::vector<Row> Rows() {
-  std::ifstream file(std::string(ORRERY_SOURCE_DIR) +
-                     "/tests/data/validation/06a_zero_bubble.json");
+  std::ifstream file(SourceDir() + "/tests/data/validation/06a_zero_bubble.json");
   const nlohmann::json json = nlohmann::json::parse(file);
   std::vector<Row> rows;
   for (const auto& row : json["rows"]) {

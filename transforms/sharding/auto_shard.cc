@@ -81,7 +81,8 @@ class AutoSharder {
   absl::StatusOr<Function> ShardOver(ir::AxisIndex axis, const Function& base,
                                      const ir::Mesh& mesh) {
     const double start = Now();
-    const AxisProblem problem = {base, mesh, axis, prices_, SplitsBatch(options_.pins)};
+    const bool uneven = options_.uneven == UnevenShards::kSplit && mesh.axes()[axis].name == "hp";
+    const AxisProblem problem = {base, mesh, axis, prices_, SplitsBatch(options_.pins), uneven};
     ORRERY_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(problem));
     OpStrategies strategies(problem, options_.context_attention);
     LayoutWays ways(problem);

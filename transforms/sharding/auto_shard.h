@@ -31,7 +31,20 @@ enum class ContextAttention : uint8_t { kAuto, kAllToAll, kAllGather, kRing };
 /// bytes and takes no longer, so that it only saves memory.
 enum class SequenceParallel : uint8_t { kAuto, kOff, kOn };
 
-/// What the choice is bound to, and what it weighs besides time.
+/// What becomes along "hp" of a dimension that it does not divide: it is not split; it is split all
+/// the same, into parts of ceil(n/p) elements, as torch.chunk does, of which the last are short or
+/// empty; it is padded before anything is sharded (transforms/training/pad_dimensions.h), or so
+/// that parts of widths are multiples of 8; or a plan is impossible that leaves a parameter without
+/// a dimension to split.
+enum class UnevenShards : uint8_t { kWhole, kSplit, kPad, kPad8, kError };
+
+/// Whether there is padding.
+inline bool Pads(UnevenShards uneven) {
+  return uneven == UnevenShards::kPad || uneven == UnevenShards::kPad8;
+}
+
+/// What the choice is bound to, and what it weighs besides time. So many fields: each is asked for
+/// by itself.
 struct AutoShardOptions {
   /// Of a value that several of one axis match, the first one counts. Consumers get the value as it
   /// is pinned, or redistributed from there.
@@ -46,6 +59,9 @@ struct AutoShardOptions {
   bool whole_results = false;
   /// Of attentions that can.
   ContextAttention context_attention = ContextAttention::kAuto;
+  /// With kSplit the choice may split what does not divide, and counts what the fullest rank does
+  /// and holds. To pad, and kError, is for callers: here they are kWhole.
+  UnevenShards uneven = UnevenShards::kWhole;
   /// How often a step runs what is sharded here before its update: what the update does counts that
   /// much less.
   int64_t microbatches = 1;
@@ -104,9 +120,9 @@ struct AutoShardReport {
 /// The result computes the same on the same global shapes. Infeasible (kDivisibility) where data do
 /// not divide over dp, ep or cp, or a pinned value over its axis, and (kUnsupported) as CheckPins
 /// has it, or where no attention can do what is wanted; what else does not divide is not
-/// split. Errors: a pin that is no regular expression, that matches nothing, or that cannot be
-/// kept. In the report, `seconds`, `memory` and `in_parts` are those with all axes sharded; the
-/// rest adds up over them. `seconds` are without what memory costs.
+/// split, unless `uneven` says so. Errors: a pin that is no regular expression, that matches
+/// nothing, or that cannot be kept. In the report, `seconds`, `memory` and `in_parts` are those
+/// with all axes sharded; the rest adds up over them. `seconds` are without what memory costs.
 absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh& mesh,
                                        const std::vector<bool>& batched,
                                        const ShardingPrices& prices,

@@ -33,6 +33,22 @@ bool CanSplit(const TensorType& type, size_t dim, AxisIndex axis, const ir::Mesh
   return type.dims[dim] > 0 && type.dims[dim] % parts == 0;
 }
 
+bool CanSplit(const TensorType& type, size_t dim, const AxisProblem& problem) {
+  if (CanSplit(type, dim, problem.axis, problem.mesh)) return true;
+  const int64_t parts = problem.mesh.size(type.sharding.at(dim)) * problem.mesh.size(problem.axis);
+  return problem.uneven && type.dims[dim] >= parts;
+}
+
+ir::ValueId WeightUnder(const ir::Function& function, ir::ValueId value) {
+  for (ir::OpId op = function.producer(value);
+       op.valid() && function.operands(op).size() == 1 &&
+       function.type(function.operands(op)[0]).dims == function.type(value).dims;
+       op = function.producer(value)) {
+    value = function.operands(op)[0];
+  }
+  return value;
+}
+
 LayoutWay LayoutWays::Direct(const TensorType& type, AxisLayout from, AxisLayout to) const {
   if (from == to) return {.seconds = 0, .steps = {}};
   if (to == kPartialLayout) return {};
@@ -56,8 +72,7 @@ LayoutWay LayoutWays::Direct(const TensorType& type, AxisLayout from, AxisLayout
 std::vector<LayoutWay> LayoutWays::All(const TensorType& type) const {
   std::vector<AxisLayout> layouts = {kPartialLayout, kWholeLayout};
   for (size_t d = 0; d < type.dims.size(); ++d) {
-    if (CanSplit(type, d, problem_.axis, problem_.mesh))
-      layouts.push_back(static_cast<AxisLayout>(d));
+    if (CanSplit(type, d, problem_)) layouts.push_back(static_cast<AxisLayout>(d));
   }
   const auto count = type.dims.size() + 2;
   std::vector<LayoutWay> ways(count * count);

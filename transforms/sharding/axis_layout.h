@@ -37,7 +37,16 @@ struct AxisProblem {
   ir::AxisIndex axis;
   const ShardingPrices& prices;
   bool splits_batch = false;  // whether "hp" may split it
+  bool uneven = false;        // whether ranks may get parts of different sizes
 };
+
+/// Whether the axis of the problem may split dimension `dim` of `type`: what does not divide only
+/// where parts may be uneven, and there are as many elements as parts.
+bool CanSplit(const ir::TensorType& type, size_t dim, const AxisProblem& problem);
+
+/// The value that `value` is made of by ops of one operand that keep its dimensions: what other
+/// types or other ranks make of a weight stands for it.
+ir::ValueId WeightUnder(const ir::Function& function, ir::ValueId value);
 
 /// From one layout to another.
 struct LayoutStep {

@@ -205,7 +205,7 @@ void OpStrategies::Add(ir::OpId op, const Layouts& layouts, std::vector<OpStrate
   for (size_t i = 0; i < operands.size(); ++i) {
     const ir::TensorType& type = problem_.function.type(operands[i]);
     const auto dim = static_cast<size_t>(layouts[i]);
-    if (layouts[i] >= 0 && !CanSplit(type, dim, problem_.axis, problem_.mesh)) return;
+    if (layouts[i] >= 0 && !CanSplit(type, dim, problem_)) return;
     types.push_back(InLayout(type, layouts[i], problem_.axis));
   }
   ir::AttributeSet split;
@@ -226,8 +226,7 @@ void OpStrategies::Add(ir::OpId op, const Layouts& layouts, std::vector<OpStrate
     const AxisLayout layout = LayoutOf(results[j].sharding, problem_.axis);
     const ir::TensorType& type =
         problem_.function.type(problem_.function.result(op, static_cast<int32_t>(j)));
-    const bool fits =
-        layout < 0 || CanSplit(type, static_cast<size_t>(layout), problem_.axis, problem_.mesh);
+    const bool fits = layout < 0 || CanSplit(type, static_cast<size_t>(layout), problem_);
     if (!fits || results[j] != InLayout(type, layout, problem_.axis)) return;
     strategy.results.push_back(layout);
     result_positions.push_back(&results[j]);

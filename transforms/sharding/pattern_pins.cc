@@ -55,19 +55,12 @@ IdTable<ir::ValueId, char> PinExperts(const AxisProblem& problem, PinnedLayouts&
   IdTable<ir::ValueId, char> rest(function.value_limit(), 0);
   IdTable<ir::ValueId, char> parameter(function.value_limit(), 0);
   for (const ir::Input& input : function.inputs()) {
-    parameter[input.value] = input.role == ir::InputRole::kParameter ? 1 : 0;
+    parameter[input.value] = ir::IsWeight(input.role) ? 1 : 0;
   }
   for (const ir::OpId op : function.order()) {
     const auto operands = function.operands(op);
     for (size_t i = 0; i < operands.size(); ++i) {
-      // What other types or other ranks make of a weight stands for it.
-      ir::ValueId weight = operands[i];
-      while (function.producer(weight).valid() &&
-             function.operands(function.producer(weight)).size() == 1 &&
-             function.type(function.operands(function.producer(weight))[0]).dims ==
-                 function.type(weight).dims) {
-        weight = function.operands(function.producer(weight))[0];
-      }
+      const ir::ValueId weight = WeightUnder(function, operands[i]);
       if (parameter[weight] == 0 || pins[weight] != kNoLayout) continue;
       const int dim = pattern_pins_cc::ExpertDim(function, op, i);
       if (dim < 0) continue;
@@ -86,7 +79,7 @@ void PinWhole(const AxisProblem& problem, const IdTable<ir::ValueId, char>& othe
   for (const ir::Input& input : problem.function.inputs()) {
     AxisLayout& pin = pins[input.value];
     const bool other = !others.empty() && others[input.value] != 0;
-    const bool parameter = input.role == ir::InputRole::kParameter;
+    const bool parameter = ir::IsWeight(input.role);
     if (parameter && !other && pin == kNoLayout) pin = kWholeLayout;
   }
 }
@@ -94,7 +87,7 @@ void PinWhole(const AxisProblem& problem, const IdTable<ir::ValueId, char>& othe
 void PinWeights(const AxisProblem& problem, const TensorSplits& splits, PinnedLayouts& pins) {
   for (const ir::Input& input : problem.function.inputs()) {
     AxisLayout& pin = pins[input.value];
-    const bool parameter = input.role == ir::InputRole::kParameter;
+    const bool parameter = ir::IsWeight(input.role);
     if (!parameter || pin != kNoLayout || splits.open[input.value] != 0) continue;
     const int8_t dim = splits.dims[input.value];
     const bool fits = dim < 0 || CanSplit(problem.function.type(input.value),

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "ir/builder.h"
 #include "ir/op_info.h"
@@ -121,16 +122,17 @@ class Sharder {
     return whole_[value];
   }
 
-  // Whether the op passes partial operands on: it is linear, and all of them are partial alike.
+  // Whether the op passes partial operands on, none of which has been reduced by now.
   bool PassesPartial(OpId op) const {
-    if (!function_.info(op).linear) return false;
-    std::optional<AxisList> partial;
+    absl::InlinedVector<const AxisList*, 4> partial;
+    bool any = false;
     for (const ValueId operand : function_.operands(op)) {
       const AxisList& axes = builder_.function().type(values_[operand]).sharding.partial;
-      if (whole_[operand].valid() || (partial.has_value() && *partial != axes)) return false;
-      partial = axes;
+      if (whole_[operand].valid()) return false;
+      partial.push_back(&axes);
+      any = any || !axes.empty();
     }
-    return partial.has_value() && !partial->empty();
+    return any && ir::PassesPartial(function_.info(op), partial);
   }
 
   absl::Status CopyOp(OpId op) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
@@ -9,6 +10,7 @@
 #include "ir/optimizer_operands.h"
 #include "ir/sharding_rule.h"
 #include "support/status.h"
+#include "transforms/sharding/adapters.h"
 #include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
@@ -30,9 +32,14 @@ class Planner {
         parts_(parts),
         layers_(scope == PatternScope::kLayers),
         looked_up_(function.value_limit(), 0),
+        adapted_(function.value_limit(), 0),
         opened_(function.value_limit(), 0) {
     if (!layers_) return;
     phase_ = FindPhases(function);
+    adapters_ = FindAdapters(function);
+    for (const ir::Input& input : function.inputs()) {
+      opened_[input.value] = adapters_.weights[input.value];
+    }
     FindTables();
   }
 
@@ -47,8 +54,10 @@ class Planner {
     if (!any_ && !refusal_.empty()) {
       return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility, .detail = refusal_});
     }
-    return TensorSplits{
-        .dims = std::move(dims_), .partial = std::move(partial_), .open = std::move(open_)};
+    return TensorSplits{.dims = std::move(dims_),
+                        .partial = std::move(partial_),
+                        .open = std::move(open_),
+                        .adapted = std::move(adapted_)};
   }
 
  private:
@@ -80,7 +89,7 @@ class Planner {
     IdTable<ValueId, char> is_parameter(function_.value_limit(), 0);
     IdTable<ValueId, char> from_data(function_.value_limit(), 0);
     for (const ir::Input& input : function_.inputs()) {
-      is_parameter[input.value] = input.role == ir::InputRole::kParameter ? 1 : 0;
+      is_parameter[input.value] = ir::IsWeight(input.role) ? 1 : 0;
       from_data[input.value] = input.role == ir::InputRole::kData ? 1 : 0;
     }
     for (const OpId op : function_.order()) {
@@ -234,8 +243,26 @@ class Planner {
       OpenResult(op, i, rule, may_split);
     }
     any_ = any_ || !split.empty();
+    if (layers_ && adapters_.base[op] >= 0) FollowBase(op);
     const bool loss = function_.info(op).is_loss || function_.info(op).seeds_backward;
     if (layers_ && phase_[op] == StepPhase::kForward && !loss) OpenWhatIsNotTaken(op, rule);
+  }
+
+  // What an adapter is added to says how the sum is split. Of all products that lead to it, that
+  // alone is what the pattern leaves a sum.
+  void FollowBase(OpId op) {
+    const auto operands = function_.operands(op);
+    const auto at = static_cast<size_t>(adapters_.base[op]);
+    const ValueId result = function_.result(op), base = operands[at];
+    dims_[result] = dims_[base];
+    open_[result] = open_[base];
+    partial_[result] = std::exchange(partial_[base], 0);
+    adapted_[result] = 1;
+    ValueId of_adapter = operands[1 - at];
+    while (adapters_.made[of_adapter] != 0) {
+      partial_[of_adapter] = 0;
+      of_adapter = function_.operands(function_.producer(of_adapter))[0];
+    }
   }
 
   bool HasOpen(OpId op) const {
@@ -332,8 +359,10 @@ class Planner {
   const bool layers_;
   IdTable<OpId, StepPhase> phase_;
   IdTable<ValueId, char> looked_up_;  // tables
-  IdTable<ValueId, char> opened_;     // by this walk or those before
-  bool found_ = false;                // whether this walk opened something
+  IdTable<ValueId, char> adapted_;
+  IdTable<ValueId, char> opened_;  // by this walk or those before, and adapters
+  Adapters adapters_;              // of layers
+  bool found_ = false;             // whether this walk opened something
   IdTable<ValueId, int8_t> dims_;
   IdTable<ValueId, char> partial_, open_;
   bool any_ = false;     // whether something is split at all

@@ -16,6 +16,9 @@ struct TensorSplits {
   /// Whether that is for others to say: of `dims` it is only what could be. Where PatternScope is
   /// kColumnsAndRows, of none.
   IdTable<ir::ValueId, char> open;
+  /// What a product and its adapter add up to. Where the sum is wanted in a layout, both may be
+  /// brought into it before. Where PatternScope is kColumnsAndRows, of none.
+  IdTable<ir::ValueId, char> adapted;
 };
 
 /// What belongs to the pattern.

@@ -57,6 +57,29 @@ TEST(PlanTensorSplits, OfLayersLeavesOpenWhatNobodyTakes) {
       "h.0.moe.router.weight 1\n"));
 }
 
+// Frozen weights lie as trained ones do, in all layers. Of their pairs, what a row of W is split by
+// splits A, and prices say the rest.
+TEST(PlanTensorSplits, OfLayersHasAdaptersFollowTheirProducts) {
+  ir::Function step = ir::BuildModel("gpt", "layers=2,hidden=16,heads=8,seq=4,vocab=12", 2);
+  ASSERT_TRUE(MakeTrainingStep(step, {.lora = {.rank = 4}}).ok());
+  const auto splits = PlanTensorSplits(step, 2, PatternScope::kLayers);
+  ASSERT_TRUE(splits.ok()) << splits.status();
+  std::string text;
+  for (const ir::Input& input : step.inputs()) {
+    const absl::string_view name = step.value_name(input.value);
+    const bool shown = ir::IsWeight(input.role) && step.type(input.value).dims.size() > 1 &&
+                       (absl::StartsWith(name, "h.1.mlp") || absl::StrContains(name, "h.1.attn.q"));
+    if (!shown) continue;
+    absl::StrAppend(&text, name, " ", static_cast<int>(splits->dims[input.value]),
+                    splits->open[input.value] != 0 ? "?" : "", "\n");
+  }
+  EXPECT_EQ(text,
+            "h.1.attn.q.weight 1\nh.1.mlp.up.weight 1\nh.1.mlp.down.weight 0\n"
+            "h.1.attn.q.lora_a.weight 1?\nh.1.attn.q.lora_b.weight 0?\n"
+            "h.1.mlp.up.lora_a.weight 1?\nh.1.mlp.up.lora_b.weight 0?\n"
+            "h.1.mlp.down.lora_a.weight 0\nh.1.mlp.down.lora_b.weight 1?\n");
+}
+
 }  // namespace
 }  // namespace shard_plan_test_cc
 }  // namespace orrery::transforms

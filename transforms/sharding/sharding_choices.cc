@@ -22,7 +22,8 @@ ShardingChoices::ShardingChoices(const AxisProblem& problem, const ShardingNodes
       pins_(std::move(pins)),
       use_count_(problem.function.value_limit(), 0),
       samples_(problem.function.value_limit(), -1),
-      is_weight_(problem.function.value_limit(), 0) {
+      is_weight_(problem.function.value_limit(), 0),
+      is_frozen_(problem.function.value_limit(), 0) {
   for (const ShardingUse& use : nodes.uses()) ++use_count_[use.value];
   FindSamples();
 }
@@ -91,6 +92,7 @@ void ShardingChoices::KeepPattern(const ShardingNode& node, const ChoiceRules& r
       if (pattern.open[value] != 0) continue;
       const AxisLayout made = (*node.strategies)[s].results[nodes_.PositionOf(value)];
       const AxisLayout wanted = pattern.dims[value];
+      if (pattern.adapted[value] != 0 && made == pins_[value]) continue;
       const bool whole = wanted == kWholeLayout && pattern.partial[value] == 0;
       const bool sum = wanted == kWholeLayout && made == kPartialLayout;
       if (made != wanted && !sum && !(whole && rules.opens_whole)) return false;
@@ -134,9 +136,23 @@ void ShardingChoices::FindSamples() {
     return;
   }
   tensor_parallel_ = true;
+  FindWeights();
+}
+
+void ShardingChoices::FindWeights() {
+  const ir::Function& function = problem_.function;
   for (const ir::Input& input : function.inputs()) {
-    const bool matrix = function.type(input.value).dims.size() > 1;
-    if (input.role == ir::InputRole::kParameter && matrix) is_weight_[input.value] = 1;
+    if (!ir::IsWeight(input.role) || function.type(input.value).dims.size() < 2) continue;
+    is_weight_[input.value] = 1;
+    const bool pinned = pins_[input.value] != kNoLayout;
+    is_frozen_[input.value] = input.role == ir::InputRole::kFrozen && !pinned ? 1 : 0;
+  }
+  for (const OpId op : function.order()) {
+    for (int32_t i = 0; i < function.result_count(op); ++i) {
+      const ValueId made = function.result(op, i), weight = WeightUnder(function, made);
+      is_weight_[made] = is_weight_[weight];
+      is_frozen_[made] = is_frozen_[weight];
+    }
   }
 }
 
@@ -196,7 +212,9 @@ bool ShardingChoices::MovesWeights(const ShardingNode& node, const OpStrategy& s
   const OpId op = function.producer(node.values[0]);
   const auto operands = function.operands(op);
   for (size_t i = 0; function.info(op).matrix_product && i < operands.size(); ++i) {
-    const AxisLayout pin = function.producer(operands[i]).valid() ? kNoLayout : pins_[operands[i]];
+    const ValueId under = WeightUnder(function, operands[i]);
+    const ValueId weight = is_weight_[under] != 0 ? under : operands[i];
+    const AxisLayout pin = function.producer(weight).valid() ? kNoLayout : pins_[weight];
     if (pin >= 0 && strategy.operands[i] != pin) return true;
   }
   return false;

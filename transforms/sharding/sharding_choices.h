@@ -93,9 +93,16 @@ class ShardingChoices {
                            : strategy.operands[static_cast<size_t>(use.operand)];
   }
 
+  /// Whether that cuts its part for each product out of a frozen weight that every rank has whole.
+  /// Nobody updates it, so that it would cost nothing but memory: tensor parallelism shares it.
+  bool CutsFrozen(ir::ValueId value, AxisLayout given, AxisLayout wanted) const {
+    return is_frozen_[value] != 0 && given == kWholeLayout && wanted >= 0;
+  }
+
  private:
   void FindSamples();
   void FindSamplesOfSequences();
+  void FindWeights();
   bool PartsSamples(ir::ValueId value, AxisLayout layout) const {
     return samples_[value] >= 0 && samples_[value] == layout;
   }
@@ -119,8 +126,10 @@ class ShardingChoices {
   IdTable<ir::ValueId, int32_t> use_count_;
   // The dimension that has samples, where the axis must not part them; negative: it may part all.
   IdTable<ir::ValueId, int8_t> samples_;
-  bool tensor_parallel_ = false;          // products share their weights
-  IdTable<ir::ValueId, char> is_weight_;  // parameters of several dimensions, where it is
+  bool tensor_parallel_ = false;  // products share their weights
+  // Of several dimensions, where it is: weights and what they are cast or gathered to; those that
+  // are frozen, and not pinned.
+  IdTable<ir::ValueId, char> is_weight_, is_frozen_;
   std::vector<std::vector<ShardingChoice>> choices_;  // [node]
 };
 

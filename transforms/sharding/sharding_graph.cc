@@ -119,6 +119,7 @@ class Pricer {
         if (extra != kNoLayout) {
           seconds = std::min(seconds, ways_.Find(use.value, extra, wanted).seconds);
         }
+        if (choices_.CutsFrozen(use.value, given, wanted)) seconds = strategies::kImpossible;
         free = free && seconds == 0;
         edge.cost.push_back(seconds * share);
       }

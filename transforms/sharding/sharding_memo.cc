@@ -12,7 +12,7 @@ namespace {
 bool AsksTheSame(const AutoShardOptions& a, const AutoShardOptions& b) {
   const bool memory_counts = a.memory_price > 0 || a.memory_limit > Bytes(0);
   return (!memory_counts || a.gathers == b.gathers) && a.context_attention == b.context_attention &&
-         a.pattern == b.pattern && a.memory_price == b.memory_price &&
+         a.uneven == b.uneven && a.pattern == b.pattern && a.memory_price == b.memory_price &&
          a.link_price == b.link_price && a.in_flight == b.in_flight &&
          a.memory_limit == b.memory_limit;
 }

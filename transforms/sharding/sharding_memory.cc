@@ -60,7 +60,7 @@ void ShardingMemory::FindSources(const IdTable<OpId, StepPhase>& phase) {
   const Function& function = problem_.function;
   for (const ir::Input& input : function.inputs()) {
     if (input.role == ir::InputRole::kData) source_[input.value] = Source::kData;
-    if (input.role == ir::InputRole::kParameter) source_[input.value] = Source::kWeights;
+    if (ir::IsWeight(input.role)) source_[input.value] = Source::kWeights;
   }
   for (const OpId op : function.order()) {
     if (phase[op] != StepPhase::kForward) continue;
@@ -99,7 +99,7 @@ void ShardingMemory::FindHeld() {
   }
   for (const ir::Input& input : problem_.function.inputs()) {
     const bool state = input.role == ir::InputRole::kState;
-    const bool parameter = input.role == ir::InputRole::kParameter;
+    const bool parameter = ir::IsWeight(input.role);
     const bool data = input.role == ir::InputRole::kData;
     held_[input.value] = state       ? KeptAs::kState
                          : parameter ? KeptAs::kParameter

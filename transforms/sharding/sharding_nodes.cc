@@ -92,7 +92,7 @@ void ShardingNodes::AddGroupStrategies(size_t node) {
   strategies.push_back({.operands = {}, .results = {kWholeLayout}});
   for (size_t d = 0; d < problem_.function.type(values[0]).dims.size(); ++d) {
     const auto can = [&](ValueId value) {
-      return CanSplit(problem_.function.type(value), d, problem_.axis, problem_.mesh);
+      return CanSplit(problem_.function.type(value), d, problem_);
     };
     if (!std::ranges::all_of(values, can)) continue;
     strategies.push_back({.operands = {}, .results = {static_cast<AxisLayout>(d)}});

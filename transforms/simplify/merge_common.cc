@@ -1,7 +1,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "transforms/pass/equal_ops.h"
 #include "transforms/pass/pass.h"
 #include "transforms/pass/rewriter.h"
 
@@ -11,7 +11,6 @@ namespace orrery::transforms {
 namespace merge_common_cc {
 namespace {
 
-using ir::OpClass;
 using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
@@ -31,20 +30,11 @@ struct Key {
   }
 };
 
-// Ops that do more than their results say stay. So do constants that have not kept their elements,
-// and what is drawn at random.
-bool MayMerge(const Rewriter& r, OpId op) {
-  const ir::OpInfo& info = r.function().info(op);
-  if (info.op_class != OpClass::kCompute && info.op_class != OpClass::kView) return false;
-  if (info.random || r.function().result_count(op) == 0) return false;
-  return r.kind(op) != OpKind::kConstant || !r.attributes(op).empty();
-}
-
 absl::StatusOr<bool> MergeCommon(ir::Function& function, const PassOptions&) {
   absl::flat_hash_map<Key, OpId> known;
   known.reserve(function.order().size());
   return Rewrite(function, [&known](Rewriter& r, OpId op) {
-    if (!MayMerge(r, op)) return;
+    if (!IsWhatItReads(r.function(), op)) return;
     const auto operands = r.function().operands(op);
     const auto [found, is_new] = known.emplace(Key{.kind = r.kind(op),
                                                    .attributes = r.function().attributes_id(op),

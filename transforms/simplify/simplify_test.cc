@@ -13,6 +13,7 @@
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "support/file.h"
+#include "support/paths_test_util.h"
 #include "transforms/pass_registry.h"
 #include "transforms/training/training_step.h"
 
@@ -31,8 +32,7 @@ constexpr absl::string_view kPrefixes[] = {"fold_", "remove_", "merge_",   "fuse
 
 std::vector<std::string> Files() {
   std::vector<std::string> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/cli/opt")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourceDir() + "/tests/cli/opt")) {
     const std::string name = entry.path().filename().string();
     for (const absl::string_view prefix : kPrefixes) {
       if (absl::StartsWith(name, prefix)) files.push_back(name);
@@ -43,15 +43,13 @@ std::vector<std::string> Files() {
 }
 
 Function Input(const std::string& file) {
-  const std::string text =
-      ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/cli/opt/", file)).value();
+  const std::string text = ReadFile(absl::StrCat(SourceDir(), "/tests/cli/opt/", file)).value();
   const size_t begin = text.find('\n') + 1, end = text.find("// OUTPUT");
   return ir::ParseFunction(text.substr(begin, end - begin)).value();
 }
 
 std::vector<PassCall> Passes(const std::string& file) {
-  const std::string text =
-      ReadFile(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/cli/opt/", file)).value();
+  const std::string text = ReadFile(absl::StrCat(SourceDir(), "/tests/cli/opt/", file)).value();
   std::string line = text.substr(0, text.find('\n'));
   line = line.substr(line.find("--passes ") + 9);
   line = line.substr(0, line.find(" --"));

@@ -248,7 +248,9 @@ absl::StatusOr<std::vector<size_t>> ChooseStages(const ir::Function& function,
 
 absl::StatusOr<std::vector<std::vector<size_t>>> CutsToTry(const ir::Function& function,
                                                            const StageOptions& options) {
-  if (options.stages == 1) return std::vector<std::vector<size_t>>(1);
+  if (options.stages == 1 || !options.choice.placement.empty()) {
+    return std::vector<std::vector<size_t>>(1);
+  }
   const IdTable<ir::OpId, StepPhase> phase = FindPhases(function);
   const ForwardChain chain = FindChain(function, phase);
   return choose_stages_cc::Chooser(function, phase, chain, options).RunAll();

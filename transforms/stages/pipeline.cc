@@ -14,6 +14,7 @@
 #include "transforms/stages/choose_stages.h"
 #include "transforms/stages/scattered_sends.h"
 #include "transforms/stages/second_pipeline.h"
+#include "transforms/stages/shared_parameters.h"
 #include "transforms/stages/stage_part.h"
 #include "transforms/stages/stage_plan.h"
 
@@ -64,7 +65,8 @@ class Partitioner {
     ORRERY_RETURN_IF_ERROR(CheckUpdates());
     FindSums(batched);
     fixed_ = FindFixedValues(function_);
-    for (const OpId op : function_.order()) {
+    const bool ordered = plan_.order.size() == function_.order().size();
+    for (const OpId op : ordered ? plan_.order : function_.order()) {
       if (function_.info(op).op_class == ir::OpClass::kOptimizer) {
         SplitOptimizer(op);
       } else {
@@ -220,11 +222,9 @@ class Partitioner {
   void SplitOptimizer(OpId op) {
     const std::span<const ValueId> parameters = ir::OptimizerOperands(function_, op).parameters();
     for (int32_t stage = 0; stage < stages(); ++stage) {
-      std::vector<size_t> mine;
-      for (size_t i = 0; i < parameters.size(); ++i) {
-        if (plan_.Holds(stage, parameters[i])) mine.push_back(i);
+      for (const std::vector<size_t>& mine : UpdatesOf(plan_, stage, parameters)) {
+        AddOptimizer(op, stage, mine);
       }
-      if (!mine.empty()) AddOptimizer(op, stage, mine);
     }
   }
 
@@ -352,14 +352,6 @@ StageOptions StagesOf(const PipelineShape& shape, const PartitionOptions& option
 }  // namespace
 }  // namespace pipeline_cc
 
-absl::Status CheckStageCount(const PipelineShape& shape, int64_t ops) {
-  const int64_t stages = int64_t{shape.ranks} * shape.chunks;
-  if (stages <= ops) return absl::OkStatus();
-  return InfeasibleStatus({.reason = InfeasibleReason::kDivisibility,
-                           .detail = absl::StrCat(ops, " ops do not cut into ", stages,
-                                                  " stages; try fewer of `chunks` or `pp`")});
-}
-
 absl::Status CheckPartition(const ir::Function& whole, const ir::Mesh& mesh,
                             const PartitionOptions& options) {
   const PipelineShape shape = pipeline_cc::ShapeOf(mesh, options);
@@ -385,13 +377,16 @@ absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, cons
   ORRERY_RETURN_IF_ERROR(CheckStageCount(shape, std::ssize(function.order())));
   const StageOptions stages = pipeline_cc::StagesOf(shape, options, microbatches);
   ORRERY_ASSIGN_OR_RETURN(StagePlan plan, PlanStages(function, stages));
+  plan.late_updates = options.late_updates;
   std::optional<ir::Function> scattered;
   if (options.scatters_sends) scattered = ScatterSends(function, plan);
   pipeline_cc::Partitioner partitioner(
       scattered.has_value() ? *scattered : function, plan,
-      {mesh, microbatches, static_cast<size_t>(stages.stages), options.collect_dim});
+      {mesh, microbatches,
+       plan.sets.empty() ? static_cast<size_t>(stages.stages) : plan.sets.size(),
+       options.collect_dim});
   ORRERY_ASSIGN_OR_RETURN(PipelinedStep step, partitioner.Run(batched));
-  step.ranks = pipeline_cc::RanksOf(shape, options.placement);
+  step.ranks = plan.sets.empty() ? pipeline_cc::RanksOf(shape, options.placement) : plan.sets;
   step.layers = std::move(plan.layers);
   if (two_way) AddSecondPipeline(step);
   return step;

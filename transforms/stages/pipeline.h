@@ -10,6 +10,7 @@
 #include "transforms/schedules/schedule.h"
 #include "transforms/sharding/gathered.h"
 #include "transforms/stages/stage_choice.h"
+#include "transforms/training/pad_dimensions.h"
 
 namespace orrery::transforms {
 
@@ -55,6 +56,29 @@ struct SequenceSlice {
   std::vector<Stage> stages;  // as many as the step has
 };
 
+/// What the ranks of a stage are, where stages have ranks of their own: a mesh with the axes of the
+/// step's, of size 1 along "pp".
+struct StagePlace {
+  ir::Mesh mesh;
+  std::vector<int32_t> devices;  // of its ranks, by their number in the cluster
+  int64_t microbatch_size = 0;   // samples of a microbatch of its functions, of all its ranks
+};
+
+/// Stages that are not alike in their ranks (transforms/stages/join_stages.h).
+struct UnequalStages {
+  /// By position along "pp"; empty: all are as the mesh of the step says. Ranks are numbered
+  /// position by position.
+  std::vector<StagePlace> places = {};
+  /// By position and microbatch the coordinate along "dp" of the ranks that have the whole of it,
+  /// from the beginning again where more are run; empty: each is shared out to all ranks.
+  std::vector<std::vector<int32_t>> replica_of = {};
+  /// Whether stages are a graph, and places those of a placement's sets: then ranks run steps in
+  /// the order in which their inputs come (transforms/stages/placed_orders.h).
+  bool placed = false;
+
+  bool dealt() const { return !replica_of.empty(); }
+};
+
 /// A training step cut into stages. It is not ordered yet: that is what a schedule does.
 struct PipelinedStep {
   ir::Mesh mesh;
@@ -68,11 +92,15 @@ struct PipelinedStep {
 
   /// What data-parallel ranks get of each other in a microbatch beside sums of gradients.
   std::vector<GatheredActivation> gathered = {};
+  /// What is longer than in the model, so that ranks hold the same.
+  std::vector<PaddedDimension> padded = {};
 
   /// Where microbatches are slices of the sequence, those; `stages` are of `slice`, one like them.
   /// Empty: microbatches are parts of the batch, and alike.
   std::vector<SequenceSlice> slices = {};
   SliceRange slice = {};
+
+  UnequalStages unequal = {};
 
   /// What a stage runs for a microbatch.
   struct Parts {
@@ -101,6 +129,9 @@ struct PartitionOptions {
   StageChoice choice = {};      // where stages begin
   bool scatters_sends = false;  // see ScatterSends
   int32_t collect_dim = 0;      // of returned tensors, along which those of microbatches lie
+  /// What a stage updates only with parts of gradients that come from earlier stages, it does by
+  /// itself, apart from the others.
+  bool late_updates = false;
 };
 
 /// Infeasible (kDivisibility) for more stages than a training step has ops: each has some of its
@@ -131,7 +162,7 @@ absl::StatusOr<std::vector<std::vector<size_t>>> PartitionsToTry(const ir::Funct
 ///  - With several microbatches, gradients are added up by Accumulate and returned tensors put
 ///    together by Collect. `batched[i]` tells whether output i of `function` has the batch as its
 ///    dimension 0 (or positions as its `collect_dim`); other outputs are sums over microbatches.
-///  - An optimizer is cut into one for the parameters of each stage.
+///  - An optimizer is cut into one for the parameters of each stage, or two (`late_updates`).
 absl::StatusOr<PipelinedStep> PartitionStages(const ir::Function& function, const ir::Mesh& mesh,
                                               int64_t microbatches,
                                               const std::vector<bool>& batched,

@@ -1,6 +1,7 @@
 #include "transforms/stages/shared_parameters.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -59,7 +60,7 @@ class ParameterSharing {
     }
     for (const ir::Input& input : function_.inputs()) {
       const Stages& stages = readers[input.value];
-      if (input.role != ir::InputRole::kParameter || stages.size() < 2) continue;
+      if (!ir::IsWeight(input.role) || stages.size() < 2) continue;
       plan_.home[input.value] = stages.back();
       plan_.copies[input.value] = LastOfEachRank(stages);
     }
@@ -140,6 +141,23 @@ class ParameterSharing {
 void ShareParameters(const ir::Function& function, const std::vector<int32_t>& ranks,
                      StagePlan& plan) {
   shared_parameters_cc::ParameterSharing(function, ranks, plan).Run();
+}
+
+std::vector<std::vector<size_t>> UpdatesOf(const StagePlan& plan, int32_t stage,
+                                           std::span<const ir::ValueId> parameters) {
+  std::vector<size_t> at_once, late;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!plan.Holds(stage, parameters[i])) continue;
+    const auto copies = plan.copies.find(parameters[i]);
+    const bool waits = plan.late_updates && copies != plan.copies.end() &&
+                       copies->second.size() > 1 && copies->second.back() == stage;
+    (waits ? late : at_once).push_back(i);
+  }
+  std::vector<std::vector<size_t>> updates;
+  for (std::vector<size_t>* update : {&at_once, &late}) {
+    if (!update->empty()) updates.push_back(std::move(*update));
+  }
+  return updates;
 }
 
 }  // namespace orrery::transforms

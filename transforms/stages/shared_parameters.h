@@ -1,7 +1,9 @@
 #ifndef ORRERY_TRANSFORMS_STAGES_SHARED_PARAMETERS_H_
 #define ORRERY_TRANSFORMS_STAGES_SHARED_PARAMETERS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ir/function.h"
@@ -18,6 +20,11 @@ namespace orrery::transforms {
 /// Megatron-LM does the same for tied embeddings, which the first and the last stage read.
 void ShareParameters(const ir::Function& function, const std::vector<int32_t>& ranks,
                      StagePlan& plan);
+
+/// What a stage updates of these parameters, as positions among them: by one optimizer, if any; and
+/// with `plan.late_updates` by another one what the stage has the last of several copies of.
+std::vector<std::vector<size_t>> UpdatesOf(const StagePlan& plan, int32_t stage,
+                                           std::span<const ir::ValueId> parameters);
 
 }  // namespace orrery::transforms
 

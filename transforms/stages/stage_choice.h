@@ -11,6 +11,7 @@
 #include "support/units.h"
 #include "transforms/schedules/schedule.h"
 #include "transforms/sharding/sharding_prices.h"
+#include "transforms/stages/placement.h"
 
 // How a training step is divided into pipeline stages: docs/pipeline_stages.md.
 
@@ -40,7 +41,7 @@ struct StateShares {
   double weights = 1, gradients = 1, optimizer = 1;
 };
 
-/// Where stages begin: by a rule, by names, or by counts.
+/// Where stages begin: by a rule, by names, or by counts. So many fields for what rules weigh.
 struct StageChoice {
   StagesBy by = StagesBy::kFlops;
   /// RE2. A stage begins at each op that makes a value whose name matches; of neighbouring ops in
@@ -49,6 +50,8 @@ struct StageChoice {
   /// Whole layers of each stage. What comes before the first goes with it, what comes after the
   /// last with that. Overrides `by`.
   std::vector<int64_t> layers_per_stage = {};
+  /// Which devices run which ops; then stages are what PlaceChain makes of it. Overrides all else.
+  Placement placement = {};
 
   /// Positions of the chain (ForwardChain), of all stages but the first. Overrides all else.
   std::optional<std::vector<size_t>> positions = {};

@@ -41,6 +41,7 @@ class Coster {
         At(SecondsOfPhase(plan_.phase[op]), plan_.stage[op]) += Seconds(op);
       }
     }
+    Freeze();
     Keep();
     const std::vector<double> crossing = CrossingBytes(function_, chain_.ops, chain_.from_data);
     for (const StageUnit& unit : units_) costs_.boundary_bytes.push_back(crossing[unit.begin]);
@@ -88,6 +89,22 @@ class Coster {
   double SizeOf(ValueId value) const {
     return static_cast<double>(
         ir::SizeOf(ir::LocalType(function_.type(value), function_.mesh())).count());
+  }
+
+  // Weights that are held, and nothing more.
+  void Freeze() {
+    for (const ir::Input& input : function_.inputs()) {
+      if (input.role != ir::InputRole::kFrozen) continue;
+      const auto add = [&](int32_t unit) {
+        if (unit >= 0) At(costs_.state_bytes, unit) += SizeOf(input.value) * state_.weights;
+      };
+      const auto copies = plan_.copies.find(input.value);
+      if (copies == plan_.copies.end()) {
+        add(plan_.home[input.value]);
+      } else {
+        for (const int32_t unit : copies->second) add(unit);
+      }
+    }
   }
 
   // Each parameter with what belongs to it, and its share of the time.

@@ -1,6 +1,7 @@
 #include "transforms/stages/stage_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@
 #include "ir/optimizer_operands.h"
 #include "support/status.h"
 #include "transforms/stages/late_gathers.h"
+#include "transforms/stages/mirrored_stage.h"
 #include "transforms/stages/shared_parameters.h"
 #include "transforms/training/fp8_mixed.h"
 #include "transforms/training/fp8_products.h"
@@ -23,6 +25,7 @@ using ir::ValueId;
 
 constexpr int32_t kNowhere = -1;
 
+// So many fields for what its steps know of each value.
 class StagePlanner {
  public:
   StagePlanner(const Function& function, const StageOptions& options, const StageCuts& cuts,
@@ -59,6 +62,9 @@ class StagePlanner {
     AssignCopies(StepPhase::kForward);
     AssignPreparation();
     FindHomes();
+    const bool by_names = cuts_.mirroring == Mirroring::kByNames;
+    if (cuts_.mirroring != Mirroring::kNone)
+      mirrored_.emplace(function_, cuts_.chain, plan_.stage, by_names);
     const std::vector<WeightCopy> copies = FindWeightCopies(function_);
     // A weight belongs to the stage that reads its copy.
     for (const WeightCopy& weight : copies) plan_.home[weight.parameter] = plan_.home[weight.copy];
@@ -77,11 +83,9 @@ class StagePlanner {
   bool IsParameter(ValueId value) const {
     return !function_.producer(value).valid() && cuts_.chain.from_data[value] == 0;
   }
-
   bool IsData(ValueId value) const {
     return !function_.producer(value).valid() && cuts_.chain.from_data[value] != 0;
   }
-
   void Assign(OpId op, int32_t stage) {
     plan_.stage[op] = stage;
     for (int32_t i = 0; i < function_.result_count(op); ++i) at_[function_.result(op, i)] = stage;
@@ -199,7 +203,6 @@ class StagePlanner {
   int32_t GradientHome(ValueId parameter) const {
     return shared_[parameter] != 0 ? kNowhere : plan_.home[parameter];
   }
-
   bool Sums(OpId op) const {
     return function_.info(op).linear && function_.operands(op).size() == 1;
   }
@@ -218,14 +221,30 @@ class StagePlanner {
       if (IsData(operand)) {               // likewise
         reads.data = std::max(reads.data, plan_.home[operand]);
       } else if (shared_[operand] != 0) {
-        reads.forward = std::max(reads.forward, StageOfReader(op, operand));
+        reads.forward = std::max(reads.forward,
+                                 StageOfReader(function_, cuts_.chain, plan_.stage, op, operand));
       } else if (IsForwardValue(operand)) {
         reads.forward = std::max(reads.forward, at_[operand]);
       } else {
         reads.backward = std::min(reads.backward, at_[operand]);
       }
     }
+    if (mirrored_.has_value()) TakeMirrored(op, reads);
     return reads;
+  }
+
+  // A sum of gradients of one stage is made there.
+  void TakeMirrored(OpId op, Reads& reads) const {
+    std::vector<ValueId> read;
+    const auto operands = function_.operands(op);
+    for (const ValueId operand : operands) {
+      const bool counts = fixed_[operand] == 0 && !IsData(operand);
+      if (counts && IsForwardValue(operand)) read.push_back(operand);
+    }
+    const bool sums = read.empty() && function_.kind(op) == ir::OpKind::kAdd;
+    if (sums && at_[operands[0]] == at_[operands[1]]) return;
+    const int32_t stage = mirrored_->StageOf(op, read, reads.backward);
+    if (stage != kNowhere) reads.forward = stage;
   }
 
   // Gradients only travel backward. So one that reaches a stage is made there or behind it, even of
@@ -298,24 +317,6 @@ class StagePlanner {
     }
   }
 
-  // The stage of the forward op that reads the shared parameter and something else that `op` reads,
-  // or else makes it: that op's gradient is made there. kNowhere when there is none.
-  int32_t StageOfReader(OpId op, ValueId parameter) const {
-    const auto reads = [&](OpId reader, ValueId value) {
-      const auto operands = function_.operands(reader);
-      return std::find(operands.begin(), operands.end(), value) != operands.end();
-    };
-    int32_t maker = kNowhere;
-    for (const OpId reader : cuts_.chain.ops) {
-      if (!reads(reader, parameter)) continue;
-      for (const ValueId value : function_.operands(op)) {
-        if (value != parameter && reads(reader, value)) return plan_.stage[reader];
-        if (function_.producer(value) == reader) maker = plan_.stage[reader];
-      }
-    }
-    return maker;
-  }
-
   // Whether nothing of a gradient is in the value, even where only backward puts it together.
   bool IsForwardValue(ValueId value) const {
     const OpId producer = function_.producer(value);
@@ -378,6 +379,7 @@ class StagePlanner {
   const StageCuts& cuts_;
   StageConflict* const conflict_;  // where to tell of one; may be null
   StagePlan plan_;
+  std::optional<MirroredStages> mirrored_;
   IdTable<ValueId, int32_t> at_;             // the stage that makes or holds each value
   IdTable<ValueId, char> is_buffer_;         // an input that every stage may have a copy of
   IdTable<ValueId, char> fixed_;             // made from such inputs and constants alone

@@ -39,6 +39,11 @@ struct StagePlan {
   /// Of an op that puts the gradient of such a parameter together: where it runs.
   absl::flat_hash_map<ir::OpId, std::vector<int32_t>> runs_on = {};
   std::vector<int64_t> layers = {};  // whole ones of each stage; empty: there is one stage
+  std::vector<int32_t> sets = {};    // of a placement: of its sets, which runs each stage
+  /// Of a placement: all ops, so that those of a stage which need not wait for another set come
+  /// first; empty: in the order of the function.
+  std::vector<ir::OpId> order = {};
+  bool late_updates = false;  // see PartitionOptions
 
   /// Whether the stage holds the parameter, its optimizer state, and updates both.
   bool Holds(int32_t of_stage, ir::ValueId parameter) const {
@@ -60,11 +65,17 @@ absl::Status CheckPlaces(const ir::Function& function, const StageOptions& optio
 /// is made where its parameter is not (kUnsupported).
 absl::StatusOr<StagePlan> PlanStages(const ir::Function& function, const StageOptions& options);
 
+/// How backward finds its stages: as on a chain, where it is enough that what an op reads is there;
+/// or where the forward op is whose gradient it makes, by what both read, or by names, too
+/// (transforms/stages/mirrored_stage.h). Then a sum of gradients goes to where it is read.
+enum class Mirroring : uint8_t { kNone, kByReads, kByNames };
+
 /// Where stages begin: positions of the chain, of all but the first, ascending.
 struct StageCuts {
   const IdTable<ir::OpId, StepPhase>& phase;
   const ForwardChain& chain;
   const std::vector<size_t>& positions;
+  Mirroring mirroring = Mirroring::kNone;
 };
 
 /// Stages that cannot be parted there.

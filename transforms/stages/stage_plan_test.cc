@@ -3,12 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "ir/models/mlp.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
+#include "ir/optimizer_operands.h"
 #include "ir/text/text.h"
 #include "support/status.h"
+#include "transforms/sharding/model_step_test_util.h"
+#include "transforms/stages/shared_parameters.h"
 
 // Where ops go, as a table: each op by its first result, with its phase and stage.
 
@@ -246,6 +254,34 @@ TEST(PlanStages, PutsAGradientOfThreeStagesTogetherOnTheLast) {
   const StagePlan plan = PlanStages(function, {.stages = 3}).value();
   ASSERT_EQ(plan.runs_on.size(), 3);
   for (const auto& [op, stages] : plan.runs_on) EXPECT_THAT(stages, testing::ElementsAre(2));
+}
+
+// What the last stage cannot update before the first has sent its part is apart there, and only if
+// that is asked for.
+TEST(UpdatesOf, HasTheLastCopyApart) {
+  const ir::Function step = ModelStep("gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=32", 4);
+  StagePlan plan = PlanStages(step, {.stages = 2}).value();
+  const ir::OpId optimizer = *std::ranges::find_if(
+      step.order(), [&](ir::OpId op) { return step.info(op).op_class == ir::OpClass::kOptimizer; });
+  const auto parameters = ir::OptimizerOperands(step, optimizer).parameters();
+  const auto counts = [&] {
+    std::vector<std::vector<size_t>> counts;
+    for (const int32_t stage : {0, 1}) {
+      counts.emplace_back();
+      for (const auto& update : UpdatesOf(plan, stage, parameters)) {
+        counts.back().push_back(update.size());
+      }
+    }
+    return counts;
+  };
+  const auto together = counts();
+  ASSERT_EQ(together[1].size(), 1u);
+  plan.late_updates = true;
+  const auto apart = counts();
+  EXPECT_EQ(apart[0], together[0]);
+  EXPECT_THAT(apart[1], testing::ElementsAre(together[1][0] - 1, 1));
+  const size_t late = UpdatesOf(plan, 1, parameters)[1][0];
+  EXPECT_EQ(step.value_name(parameters[late]), "wte.weight");
 }
 
 // An all-reduce is an update where only the optimizer or the caller wants its result, backward

@@ -29,13 +29,6 @@ bool IsProduct(const Function& function, OpId op, const IdTable<ValueId, char>& 
   return from_data[operands[0]] != 0 && from_data[operands[1]] == 0;
 }
 
-// Whether the op has its operand as its result, split in another way.
-bool IsRedistribution(const Function& function, OpId op) {
-  return function.operands(op).size() == 1 && function.result_count(op) == 1 &&
-         (function.info(op).op_class == ir::OpClass::kCollective ||
-          function.kind(op) == ir::OpKind::kAllSlice);
-}
-
 // How many values cross each position of the chain: are made before it and used at it or after it.
 // However many ranks hold it in whatever ways, a value is one: layers are those of the model.
 std::vector<int32_t> CrossingValues(const Function& function, const ForwardChain& chain) {
@@ -48,7 +41,7 @@ std::vector<int32_t> CrossingValues(const Function& function, const ForwardChain
       const ValueId of = whole[operand];
       used[of.valid() ? of : operand] = at;
     }
-    if (IsRedistribution(function, op)) {
+    if (Reshards(function, op)) {
       const ValueId from = function.operands(op)[0];
       whole[function.result(op)] = whole[from].valid() ? whole[from] : from;
       continue;
@@ -69,19 +62,23 @@ std::vector<int32_t> CrossingValues(const Function& function, const ForwardChain
   return change;
 }
 
-// Positions of the chain, 0 apart, that fewer values cross than positions on both sides. Of a run
-// of such positions the first, behind where branches meet, and all before products.
+// Positions of the chain, those up to its first op apart, that fewer values cross than positions on
+// both sides. Of a run of such positions the first, behind where branches meet, and all before
+// products. What deals out data before that op is none: ranks may have it by themselves.
 std::vector<size_t> CutPoints(const Function& function, const ForwardChain& chain) {
   const std::vector<int32_t> crossing = CrossingValues(function, chain);
   std::vector<char> product(crossing.size() + 1);
   for (const size_t position : chain.products) product[position] = 1;
+  const auto op = std::ranges::find_if_not(
+      chain.ops, [&](OpId of_chain) { return Reshards(function, of_chain); });
+  const auto start = static_cast<size_t>(op - chain.ops.begin()) + 1;
   std::vector<size_t> narrow;
-  for (size_t first = 1, end = 1; first < crossing.size(); first = end) {
+  for (size_t first = start, end = start; first < crossing.size(); first = end) {
     while (end < crossing.size() && crossing[end] == crossing[first]) ++end;
-    const bool left = first == 1 || crossing[first - 1] > crossing[first];
+    const bool left = first == start || crossing[first - 1] > crossing[first];
     const bool right = end == crossing.size() || crossing[end] > crossing[first];
     for (size_t at = first; left && right && at < end; ++at) {
-      if (product[at] != 0 || (at == first && first > 1)) narrow.push_back(at);
+      if (product[at] != 0 || (at == first && first > start)) narrow.push_back(at);
     }
   }
   return narrow;
@@ -235,6 +232,12 @@ IdTable<ir::OpId, char> FindReadForward(const ir::Function& function,
 
 }  // namespace
 }  // namespace stage_units_cc
+
+bool Reshards(const ir::Function& function, ir::OpId op) {
+  return function.operands(op).size() == 1 && function.result_count(op) == 1 &&
+         (function.info(op).op_class == ir::OpClass::kCollective ||
+          function.kind(op) == ir::OpKind::kAllSlice);
+}
 
 ForwardChain FindChain(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase) {
   ForwardChain chain{.ops = {},

@@ -22,6 +22,11 @@ struct ForwardChain {
   IdTable<ir::OpId, char> read_forward;
 };
 
+/// Whether the op has its operand as its result, on other ranks: a collective of one value, or a
+/// slice of it.
+bool Reshards(const ir::Function& function, ir::OpId op);
+
+/// The chain of a step whose phases are `phase`.
 ForwardChain FindChain(const ir::Function& function, const IdTable<ir::OpId, StepPhase>& phase);
 
 /// A part of the chain that is not cut: up to the next one.

@@ -51,20 +51,32 @@ TEST(FindUnits, OfGptOpByOp) {
 }
 
 // Layers are those of the model, whatever links make of shardings: what is gathered is one value
-// with its parts.
-TEST(FindUnits, OfMixturesWhateverIsGathered) {
-  const ir::Function step = ModelStep(
-      "gpt", "layers=2,hidden=16,heads=2,seq=4,vocab=32,mlp=swiglu,experts=4,tied_embeddings=0", 4);
-  const std::string layers = UnitsText(step, UnitSize::kLayers);
-  const ir::Mesh mesh({{"dp", 1}, {"hp", 2}, {"ep", 2}});
-  for (const double link : {1e3, 1e6, 1e9, 1e15}) {
-    const PlainPrices prices(mesh, {.flops = 1e9, .bytes = 1e9, .link = link, .latency = 1e-9});
-    const auto sharded = AutoShard(step, mesh, BatchedInputs(step), prices);
-    ASSERT_TRUE(sharded.ok()) << sharded.status();
-    const ForwardChain chain = FindChain(*sharded, FindPhases(*sharded));
-    EXPECT_EQ(FindUnits(*sharded, chain, UnitSize::kLayers).size(),
-              FindUnits(step, FindChain(step, FindPhases(step)), UnitSize::kLayers).size())
-        << link << ": " << UnitsText(*sharded, UnitSize::kLayers) << "; of one device " << layers;
+// with its parts, and what deals out data is no part of a layer.
+TEST(FindUnits, OfModelsHoweverTheyAreSharded) {
+  const std::array<std::pair<const char*, const char*>, 5> models = {{
+      {"gpt", "layers=2,hidden=16,heads=2,seq=4,vocab=32,mlp=swiglu,experts=4,tied_embeddings=0"},
+      {"mlp", "layers=7,dim=16"},
+      {"resnet", "depth=18,image=32,width=4,classes=4"},
+      {"bert", "layers=3,hidden=16,heads=2,seq=4,vocab=32,classes=4"},
+      {"lstm", "layers=3,hidden=8,seq=4,vocab=16"},
+  }};
+  for (const auto& [family, keys] : models) {
+    const ir::Function step = ModelStep(family, keys, 4);
+    const std::string layers = UnitsText(step, UnitSize::kLayers);
+    const auto count = [](const ir::Function& of) {
+      return FindUnits(of, FindChain(of, FindPhases(of)), UnitSize::kLayers).size();
+    };
+    for (const ir::Mesh& mesh :
+         {ir::Mesh({{"dp", 1}, {"hp", 2}, {"ep", 2}}), ir::Mesh({{"dp", 2}, {"hp", 2}})}) {
+      for (const double link : {1e3, 1e6, 1e9, 1e15}) {
+        const PlainPrices prices(mesh, {.flops = 1e9, .bytes = 1e9, .link = link, .latency = 1e-9});
+        const auto sharded = AutoShard(step, mesh, BatchedInputs(step), prices);
+        ASSERT_TRUE(sharded.ok()) << sharded.status();
+        EXPECT_EQ(count(*sharded), count(step))
+            << family << ", " << link << ": " << UnitsText(*sharded, UnitSize::kLayers)
+            << "; of one device " << layers;
+      }
+    }
   }
 }
 

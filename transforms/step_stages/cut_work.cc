@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,7 @@ PartitionOptions PartitionOf(const StepWork& work) {
           .choice = {.by = distir ? StagesBy::kFlops : plan.stages_by,
                      .split_at = plan.split_at,
                      .layers_per_stage = plan.layers_per_stage,
+                     .placement = plan.placement,
                      .positions = work.positions,
                      .prices = work.prices.has_value() ? &*work.prices : context.prices,
                      .send_seconds = context.send_seconds,
@@ -44,7 +46,8 @@ PartitionOptions PartitionOf(const StepWork& work) {
                      .in_flight = context.in_flight,
                      .weight_versions = context.weight_versions},
           .scatters_sends = work.context.scatters_sends && !work.sliced(),
-          .collect_dim = work.sliced() ? 1 : 0};
+          .collect_dim = work.sliced() ? 1 : 0,
+          .late_updates = work.context.updates_each_microbatch};
 }
 
 absl::Status CheckDevices(const StepWork& work) {
@@ -58,20 +61,23 @@ absl::Status CheckStages(const StepWork& work) {
   return CheckPartition(work.whole, work.mesh, PartitionOf(work));
 }
 
-// Stages that update after each microbatch do not wait for each other.
-absl::Status CheckUpdatesAlone(const PipelinedStep& step) {
-  absl::flat_hash_map<std::string, size_t> stage_of;
+// Of two stages that have a copy of a parameter the later one updates its own when the part of the
+// gradient has come that the earlier one makes. With three of them the first would wait for the
+// last, which waits for it.
+absl::Status CheckLateUpdates(const PipelinedStep& step) {
+  absl::flat_hash_map<std::string, std::vector<size_t>> stages_of;
   for (size_t s = 0; s < step.stages.size(); ++s) {
     for (const StageFunction* part : step.stages[s].parts()) {
       for (const ir::Input& input : part->function.inputs()) {
         if (input.role != ir::InputRole::kParameter) continue;
         const std::string name(part->function.value_name(input.value));
-        const auto [found, is_new] = stage_of.emplace(name, s);
-        if (is_new || found->second == s) continue;
-        return Unsupported(
-            absl::StrCat("parameter %", name, " is of stages ", found->second, " and ", s,
-                         ", and each updates by itself; try a synchronous schedule, or "
-                         "embeddings that are not tied, tied_embeddings=0 of built-in models"));
+        std::vector<size_t>& stages = stages_of[name];
+        if (!stages.empty() && stages.back() == s) continue;
+        stages.push_back(s);
+        if (stages.size() < 3) continue;
+        return Unsupported(absl::StrCat(
+            "parameter %", name, " is of stages ", absl::StrJoin(stages, ", "),
+            ", and each updates by itself; wanted two at most; try a synchronous schedule"));
       }
     }
   }
@@ -86,9 +92,10 @@ absl::Status Cut(StepWork& work) {
   ORRERY_ASSIGN_OR_RETURN(work.step, PartitionStages(work.last(), work.mesh, work.plan.microbatches,
                                                      work.batched, PartitionOf(work)));
   work.step->devices = work.context.devices;
+  work.step->padded = work.padded;
   if (work.plan.dp > 1) work.step->gathered = ActivationsGathered(work.last(), "dp");
   work.step->microbatch_size = BatchSize(work.part()).value_or(0);
-  return work.context.updates_each_microbatch ? CheckUpdatesAlone(*work.step) : absl::OkStatus();
+  return work.context.updates_each_microbatch ? CheckLateUpdates(*work.step) : absl::OkStatus();
 }
 
 // All of PartitionOptions but where stages begin.
@@ -99,7 +106,7 @@ std::string StagesText(const StepWork& work) {
                       options.split_backward ? " split" : "",
                       options.scatters_sends ? " scattered" : "",
                       work.context.updates_each_microbatch ? " alone" : "", " microbatches ",
-                      work.plan.microbatches);
+                      work.plan.microbatches, " placed ", KeyOf(ToString(work.plan.placement)));
 }
 
 // Where stages begin is all that is left of the choice.

@@ -46,6 +46,7 @@ AutoShardOptions ShardingOf(const StepWork& work) {
           .pattern = PatternOf(work),
           .whole_results = work.sliced(),
           .context_attention = plan.context_attention,
+          .uneven = Pads(plan.uneven) ? UnevenShards::kWhole : plan.uneven,
           .microbatches = work.context.updates_each_microbatch ? 1 : plan.microbatches,
           .memory_limit = Bytes(std::min(work.context.memory_limit.count(), most) * plan.pp),
           .in_flight = std::min(in_flight, plan.microbatches),
@@ -78,9 +79,27 @@ absl::Status CheckPinned(const StepWork& work) {
   return CheckPins(work.whole, work.mesh, work.plan.pins);
 }
 
+// Where that is wanted: each weight has a dimension that hp divides.
+absl::Status CheckWeights(const StepWork& work) {
+  if (work.plan.uneven != UnevenShards::kError) return absl::OkStatus();
+  for (const ir::Input& input : work.whole.inputs()) {
+    const ir::Dims& dims = work.whole.type(input.value).dims;
+    if (!ir::IsWeight(input.role) || dims.size() < 2) continue;
+    const auto divides = [&](int64_t size) { return size % work.plan.hp == 0; };
+    if (std::ranges::any_of(dims, divides)) continue;
+    return UnevenSplitStatus({.axis = "hp",
+                              .ranks = work.plan.hp,
+                              .dim = dims.size() - 1,
+                              .value = ir::PrintValue(work.whole, input.value),
+                              .size = dims.back()});
+  }
+  return absl::OkStatus();
+}
+
 // Each microbatch has samples of every data-parallel rank; slices are of the whole batch.
 absl::Status CheckDivides(const StepWork& work) {
   ORRERY_RETURN_IF_ERROR(CheckPinned(work));
+  ORRERY_RETURN_IF_ERROR(CheckWeights(work));
   const int64_t microbatches = work.sliced() ? 1 : work.plan.microbatches;
   const std::vector<bool> batched = BatchedInputs(work.whole);
   for (size_t i = 0; i < batched.size(); ++i) {
@@ -128,11 +147,12 @@ std::string PinsText(const std::vector<ShardingPin>& pins) {
 // To the bit: %a. What is in flight and what is held only counts where memory does; what is
 // reported of it follows from the answer.
 std::string OptionsText(const AutoShardOptions& options) {
-  std::string text = absl::StrFormat(
-      "pattern %d attention %d microbatches %d links %a pins %s%s",
-      options.pattern.has_value() ? static_cast<int>(*options.pattern) : -1,
-      static_cast<int>(options.context_attention), options.microbatches, options.link_price,
-      PinsText(options.pins), options.whole_results ? " whole results" : "");
+  std::string text =
+      absl::StrFormat("pattern %d attention %d uneven %d microbatches %d links %a pins %s%s",
+                      options.pattern.has_value() ? static_cast<int>(*options.pattern) : -1,
+                      static_cast<int>(options.context_attention), static_cast<int>(options.uneven),
+                      options.microbatches, options.link_price, PinsText(options.pins),
+                      options.whole_results ? " whole results" : "");
   if (!WeighsMemory(options)) return text;
   const HeldParts& held = options.held;
   absl::StrAppendFormat(&text, " memory %a limit %d in flight %d held %a %a %a%s",

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "support/paths_test_util.h"
 #include "transforms/strategies/random_graph_test_util.h"
 
 namespace orrery::transforms::strategies {
@@ -115,7 +116,7 @@ void AddRandomLiveSets(StrategyGraph& graph, uint32_t seed) {
 }
 
 json Golden() {
-  std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/auto_parallel_alpa.json"));
+  std::ifstream file(absl::StrCat(SourceDir(), "/tests/data/auto_parallel_alpa.json"));
   return json::parse(file);
 }
 

@@ -45,7 +45,9 @@ class ProductFinder {
     for (const ir::Input& input : function.inputs()) {
       const ir::DType dtype = function.type(input.value).dtype;
       const bool narrow = ir::IsFloat(dtype) && ir::SizeOf(dtype) == 2;
-      const bool fixed = input.role == ir::InputRole::kBuffer && !updated.contains(input.value);
+      const bool held =
+          input.role == ir::InputRole::kBuffer || input.role == ir::InputRole::kFrozen;
+      const bool fixed = held && !updated.contains(input.value);
       is_weight_[input.value] = narrow && (fixed || input.role == ir::InputRole::kParameter);
       if (narrow && fixed) frozen_.push_back(input.value);
     }
@@ -293,8 +295,9 @@ class ProductFinder {
 
 bool MakesCopy(const ir::Function& function, ir::OpId op) {
   if (function.kind(op) != ir::OpKind::kCast) return false;
+  const ir::DType from = function.type(function.operands(op)[0]).dtype;
   const ir::DType to = function.type(function.result(op)).dtype;
-  return ir::IsNarrow(to) && function.type(function.operands(op)[0]).dtype != to;
+  return (ir::IsNarrow(to) && from != to) || ir::IsQuantized(from);
 }
 
 bool MovesCopies(const ir::Function& function, ir::OpId op) {

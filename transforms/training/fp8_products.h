@@ -38,7 +38,8 @@ inline constexpr int64_t kFp8BlockMultiple = 128;
 /// The same of operands of 4 bits.
 inline constexpr int64_t kFp4Multiple = 32;
 
-/// Whether the op makes a copy of 8 or 4 bits of something wider.
+/// Whether the op makes a copy for products of how a value is stored: of 8 or 4 bits of something
+/// wider, or a wider one of a quantized weight.
 bool MakesCopy(const ir::Function& function, ir::OpId op);
 
 /// Whether the op moves or renames elements, so that a narrow copy made before it is the copy made

@@ -78,7 +78,7 @@ bool FreezeTables(ir::Function& function) {
   const freeze_tables_cc::TableFinder tables(function);
   bool changed = false;
   for (const ir::Input& input : function.inputs()) {
-    if (input.role != ir::InputRole::kParameter || !tables.IsTable(input.value)) continue;
+    if (!ir::IsWeight(input.role) || !tables.IsTable(input.value)) continue;
     function.SetInputRole(input.value, ir::InputRole::kBuffer);
     changed = true;
   }

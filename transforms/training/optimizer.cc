@@ -1,13 +1,17 @@
-#include <array>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "ir/builder.h"
+#include "ir/op_info.h"
 #include "ir/op_kind.h"
 #include "ir/optimizer_operands.h"
 #include "support/status.h"
 #include "support/word_list.h"
 #include "transforms/pass/pass.h"
+#include "transforms/training/hidden_matrices.h"
 #include "transforms/training/training_step.h"
 
 namespace orrery::transforms {
@@ -18,20 +22,19 @@ using ir::Function;
 using ir::OutputRole;
 using ir::ValueId;
 
-struct Kind {
-  absl::string_view name;
-  ir::OpKind op;
-  int moments;  // fp32 tensors of state a parameter
-};
-
-constexpr std::array<Kind, 3> kKinds = {{{"sgd", ir::OpKind::kSgd, 0},
-                                         {"momentum", ir::OpKind::kMomentum, 1},
-                                         {"adam", ir::OpKind::kAdam, 2}}};
-constexpr std::array<absl::string_view, 2> kMomentNames = {"m", "v"};
+// The kind of the optimizer of that name; false: there is none.
+bool Find(absl::string_view name, ir::OpKind& kind) {
+  for (int k = 0; k < ir::OpKindCount(); ++k) {
+    kind = static_cast<ir::OpKind>(k);
+    const ir::OpInfo& info = ir::GetOpInfo(kind);
+    if (!info.chosen_as.empty() && info.chosen_as == name) return true;
+  }
+  return false;
+}
 
 // The op's operands, group by group: parameters, master copies where there are any, moments,
 // gradients.
-std::vector<ValueId> Operands(ir::Builder& b, const Kind& kind,
+std::vector<ValueId> Operands(ir::Builder& b, ir::OpKind kind,
                               const std::vector<ir::Output>& gradients) {
   std::vector<ValueId> operands;
   bool low_precision = false;
@@ -49,17 +52,18 @@ std::vector<ValueId> Operands(ir::Builder& b, const Kind& kind,
     }
   };
   if (low_precision) add_state("master");
-  for (int i = 0; i < kind.moments; ++i) add_state(kMomentNames[static_cast<size_t>(i)]);
+  for (const absl::string_view state :
+       absl::StrSplit(ir::GetOpInfo(kind).states, ',', absl::SkipEmpty())) {
+    add_state(state);
+  }
   for (const ir::Output& gradient : gradients) operands.push_back(gradient.value);
   return operands;
 }
 
-absl::StatusOr<Function> Append(Function function, const Kind& kind) {
-  std::vector<ir::Output> gradients, outputs;
-  for (const ir::Output& output : function.outputs()) {
-    (output.role == OutputRole::kGradient ? gradients : outputs).push_back(output);
-  }
-  ir::Builder b(std::move(function));
+// One op for all of `gradients`, whose results become outputs.
+void Append(ir::Builder& b, ir::OpKind kind, const std::vector<ir::Output>& gradients,
+            std::vector<ir::Output>& outputs) {
+  if (gradients.empty()) return;
   const std::vector<ValueId> operands = Operands(b, kind, gradients);
   const auto parameters = static_cast<int64_t>(gradients.size());
   const size_t results = operands.size() - gradients.size();
@@ -69,13 +73,36 @@ absl::StatusOr<Function> Append(Function function, const Kind& kind) {
     names.push_back(name.empty() ? "" : b.FreeName(absl::StrCat(name, "'")));
   }
   const std::vector<absl::string_view> views(names.begin(), names.end());
-  const ir::OpId op = b.Ops(kind.op, operands, views, {{ir::kParameterCount, parameters}});
-  if (!op.valid()) return b.status();
+  const ir::OpId op = b.Ops(kind, operands, views, {{ir::kParameterCount, parameters}});
+  if (!op.valid()) return;
   for (size_t i = 0; i < results; ++i) {
     outputs.push_back({.value = b.function().result(op, static_cast<int32_t>(i)),
                        .role = OutputRole::kUpdated,
                        .of = operands[i]});
   }
+}
+
+absl::StatusOr<Function> AppendTo(Function function, ir::OpKind kind) {
+  const bool of_matrices = ir::GetOpInfo(kind).of_matrices;
+  IdTable<ValueId, char> hidden(function.value_limit(), 1);
+  if (of_matrices) hidden = FindHiddenMatrices(function);
+  std::vector<ir::Output> gradients, others, outputs;
+  for (const ir::Output& output : function.outputs()) {
+    if (output.role != OutputRole::kGradient) {
+      outputs.push_back(output);
+    } else {
+      (hidden[output.of] != 0 ? gradients : others).push_back(output);
+    }
+  }
+  if (gradients.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        function.name(), ": `optimizer` ", ir::GetOpInfo(kind).chosen_as,
+        ": it trains no matrix between hidden layers, so that all were Adam's; wanted a model that "
+        "does, or `optimizer` adam"));
+  }
+  ir::Builder b(std::move(function));
+  Append(b, kind, gradients, outputs);
+  Append(b, ir::OpKind::kAdam, others, outputs);
   b.function().SetOutputs(std::move(outputs));
   return std::move(b).Finalize();
 }
@@ -85,29 +112,32 @@ absl::StatusOr<Function> Append(Function function, const Kind& kind) {
 
 std::string OptimizerNames() {
   std::vector<absl::string_view> names = {"none"};
-  for (const optimizer_cc::Kind& kind : optimizer_cc::kKinds) names.push_back(kind.name);
+  for (int k = 0; k < ir::OpKindCount(); ++k) {
+    const absl::string_view name = ir::GetOpInfo(static_cast<ir::OpKind>(k)).chosen_as;
+    if (!name.empty()) names.push_back(name);
+  }
   return ListWords(names, " or ");
 }
 
 absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view optimizer) {
+  if (optimizer == "none") return false;
+  ir::OpKind kind = {};
+  if (!optimizer_cc::Find(optimizer, kind)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no optimizer '", optimizer, "'; wanted ", OptimizerNames()));
+  }
   bool has_gradient = false;
   for (const ir::Output& output : function.outputs()) {
     has_gradient = has_gradient || output.role == ir::OutputRole::kGradient;
   }
-  if (optimizer == "none") return false;
-  for (const optimizer_cc::Kind& kind : optimizer_cc::kKinds) {
-    if (kind.name != optimizer) continue;
-    if (!has_gradient) return false;
-    ORRERY_ASSIGN_OR_RETURN(function, optimizer_cc::Append(function, kind));
-    return true;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no optimizer '", optimizer, "'; wanted ", OptimizerNames()));
+  if (!has_gradient) return false;
+  ORRERY_ASSIGN_OR_RETURN(function, optimizer_cc::AppendTo(function, kind));
+  return true;
 }
 
 extern const PassInfo kAppendOptimizerPass = {
     .name = "append-optimizer",
-    .summary = "appends the update of all parameters: sgd, momentum or adam",
+    .summary = "appends the update of all parameters, by the optimizer that is named",
     .options = "optimizer=sgd",
     .run =
         [](ir::Function& function, const PassOptions& options) {

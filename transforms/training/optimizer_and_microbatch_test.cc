@@ -74,9 +74,20 @@ TEST(AppendOptimizer, NeedsGradientsAndAKnownKind) {
   ir::Function step = ParseLines(With(TwoGradients("f32", "f32"), {{kX, ""}}));
   EXPECT_FALSE(AppendOptimizer(step, "none").value());
   for (ir::Function* function : {&plain, &step}) {
-    EXPECT_EQ(AppendOptimizer(*function, "lamb").status().message(),
-              "there is no optimizer 'lamb'; wanted none, sgd, momentum or adam");
+    EXPECT_EQ(
+        AppendOptimizer(*function, "lamb").status().message(),
+        "there is no optimizer 'lamb'; wanted none, sgd, momentum, adam, adagrad, lion or muon");
   }
+}
+
+// Else Adam would be taken for Muon.
+TEST(AppendOptimizer, OfMatricesWantsMatrices) {
+  ir::Function step = ParseLines(R"(%x: f32[4,6] data, %w: f32[6,3] parameter
+%y: f32[4,3] = MatMul(%x, %w)
+return %y: result)");
+  EXPECT_EQ(MakeTrainingStep(step, {.optimizer = "muon"}).message(),
+            "f: `optimizer` muon: it trains no matrix between hidden layers, so that all were "
+            "Adam's; wanted a model that does, or `optimizer` adam");
 }
 
 constexpr char kBatch[] =

@@ -43,6 +43,11 @@ void MoveRedistributions(const Function& function, IdTable<OpId, StepPhase>& pha
 }  // namespace
 }  // namespace step_phases_cc
 
+bool HasBackward(const ir::Function& function) {
+  return std::ranges::any_of(function.order(),
+                             [&](ir::OpId op) { return function.info(op).seeds_backward; });
+}
+
 IdTable<ir::OpId, StepPhase> FindPhases(const ir::Function& function) {
   IdTable<ir::OpId, StepPhase> phase(function.op_limit(), StepPhase::kForward);
   IdTable<ir::ValueId, StepPhase> after(function.value_limit(), StepPhase::kForward);

@@ -13,6 +13,9 @@ namespace orrery::transforms {
 enum class StepPhase : uint8_t { kForward, kBackward, kWeights, kUpdate };
 inline constexpr size_t kStepPhaseCount = 4;
 
+/// Whether the function holds a backward pass, or at least the beginning of one.
+bool HasBackward(const ir::Function& function);
+
 /// Ops that depend on a loss gradient are backward; optimizers, what is made from their results,
 /// and the collectives that only make gradients whole for them or for the caller, are update; the
 /// rest, the loss gradient itself included, is forward.

@@ -6,16 +6,12 @@
 #include "ir/op_info.h"
 #include "support/status.h"
 #include "transforms/simplify/simplify.h"
+#include "transforms/training/quantize_frozen.h"
+#include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
 namespace training_step_cc {
 namespace {
-
-// Whether the function holds a backward pass, or at least the beginning of one.
-bool HasBackward(const ir::Function& function) {
-  return std::any_of(function.order().begin(), function.order().end(),
-                     [&](ir::OpId op) { return function.info(op).seeds_backward; });
-}
 
 bool HasLoss(const ir::Function& function) {
   return std::any_of(function.outputs().begin(), function.outputs().end(),
@@ -58,15 +54,18 @@ absl::Status CheckSize(const ir::Function& function) {
 }  // namespace training_step_cc
 
 absl::Status MakeTrainingStep(ir::Function& function, const StepOptions& options) {
-  const bool simplify = options.simplify && !training_step_cc::HasBackward(function);
+  const bool simplify = options.simplify && !HasBackward(function);
   ORRERY_RETURN_IF_ERROR(training_step_cc::CheckSize(function));
   ORRERY_RETURN_IF_ERROR(AttachLoss(function, options.loss).status());
   if (simplify) {
     ORRERY_RETURN_IF_ERROR(Simplify(function).status());
     FreezeTables(function);
   }
+  ORRERY_RETURN_IF_ERROR(AddLora(function, options.lora).status());
+  ORRERY_RETURN_IF_ERROR(QuantizeFrozen(function, options.frozen_dtype).status());
   if (options.loss.kind == "none" && !training_step_cc::HasLoss(function)) return absl::OkStatus();
   ORRERY_RETURN_IF_ERROR(BuildBackward(function).status());
+  CastAgainInBackward(function);
   ORRERY_RETURN_IF_ERROR(training_step_cc::CheckTrains(function));
   return AppendOptimizer(function, options.optimizer).status();
 }

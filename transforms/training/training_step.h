@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ir/function.h"
+#include "transforms/training/lora.h"
 
 // From a forward graph to one whole training step, still on one device.
 
@@ -54,19 +55,25 @@ bool FreezeTables(ir::Function& function);
 /// an error when there is no loss, or an op on the way has no gradient.
 absl::StatusOr<bool> BuildBackward(ir::Function& function);
 
-/// Appends one optimizer op for all parameters that have a gradient: "sgd", "momentum", "adam", or
-/// "none", which changes nothing. State is fp32; parameters of 16 or 8 bits get an fp32 master
-/// copy, as mixed-precision training has it. The gradients are no longer returned; the updated
-/// parameters and states are. False when there is no gradient to use.
+/// Appends one optimizer op for all parameters that have a gradient, by its name (OptimizerNames),
+/// or "none", which changes nothing. One that is for matrices of hidden layers alone ("muon")
+/// stands beside one of Adam for all else; an error where no such matrix is trained. State is fp32;
+/// parameters of 16 or 8 bits get an fp32 master copy, as mixed-precision training has it. The
+/// gradients are no longer returned; the updated parameters and states are. False when there is no
+/// gradient to use.
 absl::StatusOr<bool> AppendOptimizer(ir::Function& function, absl::string_view optimizer);
 
-/// "none, sgd, momentum or adam".
+/// "none, sgd, momentum, adam … or muon": the ops with a name to be chosen by (OpInfo::chosen_as).
 std::string OptimizerNames();
 
 /// How a model is trained, where its function does not say so already.
 struct StepOptions {
   std::string optimizer = "adam";
   LossChoice loss = {};
+  /// Adapters beside frozen weights; of rank 0 there are none.
+  LoraOptions lora = {};
+  /// What frozen matrices are stored as: see QuantizeFrozen.
+  std::string frozen_dtype = {};
   /// Whether a forward graph is simplified and fused, and its tables frozen, before its backward is
   /// built. One that holds a backward already stays as it is.
   bool simplify = true;

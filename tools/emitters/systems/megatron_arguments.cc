@@ -253,6 +253,11 @@ void WriteOptimizer(Draft& draft) {
     draft.notes.Say("no counterpart: --optimizer none: a step there has an update");
     return;
   }
+  if (name != "adam" && name != "sgd" && name != "momentum") {
+    draft.notes.Say(absl::StrCat("no counterpart: --optimizer ", name,
+                                 ": written are arguments of adam and sgd alone"));
+    return;
+  }
   draft.arguments.Add("optimizer", name == "adam" ? "adam" : "sgd");
   if (name == "sgd") draft.arguments.Add("sgd-momentum", "0");
 }

@@ -57,6 +57,7 @@ std::vector<ParallelPlan> ContextChoices(const SpaceQuestion& question, const Pa
 template <auto kField, bool kFewerActivations>
 void SuggestMore(const AxisInfo& axis, const SuggestionQuestion& question, const ParallelPlan& plan,
                  std::vector<Suggestion>& suggestions) {
+  if (plan.unequal()) return;  // other degrees go with other shares, or none
   for (const int64_t factor : {2, 4, 8}) {
     const double part = 1.0 / static_cast<double>(factor);
     double activations = kFewerActivations ? part : 1;
@@ -135,6 +136,12 @@ extern const AxisInfo kPpAxis = {
     .least = 1,
     .parse = ParseNumber<&ParallelPlan::pp>,
     .print = PrintNumber<&ParallelPlan::pp>,
+    .follow =
+        [](ParallelPlan& plan) {
+          const auto stages = static_cast<int64_t>(plan.stage_meshes.stages.size());
+          if (stages > 0) plan.pp = stages;
+          if (!plan.placement.empty()) plan.pp = std::ssize(plan.placement.sets);
+        },
     .copy = CopyField<&ParallelPlan::pp>,
     .always_printed = true,
     .choices = degrees_cc::DivisorsOrGiven<&ParallelPlan::pp>,

@@ -76,6 +76,7 @@ void Suggestions(const AxisInfo& axis, const SuggestionQuestion& question, const
                  std::vector<Suggestion>& suggestions) {
   const bool slices = plan.schedule->slices_sequence;
   if (slices && !plan.slices.rows.empty()) return;
+  if (!plan.shares.counts.empty()) return;  // they say how many there are
   const int64_t most = slices ? question.sequence : question.batch_size / (plan.dp * plan.ep);
   for (int64_t factor = 2; factor <= (slices ? 8 : kMostTimes); factor *= 2) {
     ParallelPlan next = plan;

@@ -1,3 +1,5 @@
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "support/enum_names.h"
 #include "transforms/plan/axis_fields.h"
@@ -16,6 +18,38 @@ constexpr EnumNames<ContextAttention, 4> kAttentions({{"auto", ContextAttention:
 constexpr EnumNames<SequenceParallel, 3> kSequences({{"auto", SequenceParallel::kAuto},
                                                      {"0", SequenceParallel::kOff},
                                                      {"1", SequenceParallel::kOn}});
+
+constexpr EnumNames<UnevenShards, 5> kUneven({{"whole", UnevenShards::kWhole},
+                                              {"split", UnevenShards::kSplit},
+                                              {"pad", UnevenShards::kPad},
+                                              {"pad-8", UnevenShards::kPad8},
+                                              {"error", UnevenShards::kError}});
+
+absl::Status ParseUneven(absl::string_view text, ParallelPlan& plan) {
+  ORRERY_ASSIGN_OR_RETURN(plan.uneven, kUneven.Parse(text));
+  return absl::OkStatus();
+}
+std::string PrintUneven(const ParallelPlan& plan) { return std::string(kUneven.Of(plan.uneven)); }
+
+bool UnevenApplies(const ParallelPlan& plan) {
+  return plan.most_hp() > 1 && (Pads(plan.uneven) || !plan.by_pattern());
+}
+
+// What stages share, and what crosses between them, is as long on either side.
+absl::Status CheckPadding(const ParallelPlan& plan) {
+  if (!Pads(plan.uneven)) return absl::OkStatus();
+  std::vector<int64_t> degrees;
+  for (const StageMesh& stage : plan.stage_meshes.stages) degrees.push_back(stage.hp);
+  for (const DeviceSet& set : plan.placement.sets) degrees.push_back(set.hp);
+  for (const int64_t hp : degrees) {
+    if (hp == plan.most_hp()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "pads to what hp divides, and stages have hp=", plan.most_hp(), " and hp=", hp,
+        "; wanted one `hp` of all `", plan.placement.empty() ? "stage-meshes" : "placement",
+        "`, or `uneven` whole"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ParseMethod(absl::string_view text, ParallelPlan& plan) {
   ORRERY_ASSIGN_OR_RETURN(plan.sharding, kMethods.Parse(text));
@@ -43,6 +77,10 @@ std::string PrintAttention(const ParallelPlan& plan) {
 
 // Each flag adds one; in one text there are spaces between.
 absl::Status ParsePin(absl::string_view text, ParallelPlan& plan) {
+  // Which parts pins from each other where they are printed.
+  if (absl::StrContains(text, '\n')) {
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "': wanted one line"));
+  }
   ORRERY_ASSIGN_OR_RETURN(ShardingPin pin, ParseShardingPin(text));
   plan.pins.push_back(std::move(pin));
   return absl::OkStatus();
@@ -105,7 +143,7 @@ extern const AxisInfo kSequenceParallelAxis = {
     .parse = sharding_cc::ParseSequence,
     .print = sharding_cc::PrintSequence,
     .copy = CopyField<&ParallelPlan::sequence_parallel>,
-    .applies = [](const ParallelPlan& plan) { return plan.hp > 1; },
+    .applies = [](const ParallelPlan& plan) { return plan.most_hp() > 1; },
     .needs = "a horizontal degree (hp) of at least 2",
 };
 
@@ -124,6 +162,31 @@ extern const AxisInfo kContextAttentionAxis = {
     .copy = CopyField<&ParallelPlan::context_attention>,
     .applies = [](const ParallelPlan& plan) { return plan.cp > 1; },
     .needs = "a context-parallel degree (cp) of at least 2",
+    .detail = true,
+};
+
+extern const AxisInfo kUnevenAxis = {
+    .flag = "uneven",
+    .summary =
+        "what becomes of a dimension that hp does not divide: whole, split into uneven "
+        "parts, padded, or an error where a weight has no other",
+    .values = "whole, split, pad, pad-8 or error",
+    .page =
+        "what becomes of a dimension that `hp` does not divide: `whole`, it is not split; `split`, "
+        "it may be, into parts as `torch.chunk` makes them, and the fullest rank counts "
+        "([uneven shards](redistribution.md#uneven-shards)); `pad`, heads, vocabularies and widths "
+        "are "
+        "padded to what it divides, by Megatron's pattern, too; `pad-8`, likewise, and parts of "
+        "vocabularies and widths are multiples of 8; `error`, a plan is infeasible where a weight "
+        "of several dimensions has none that divides",
+    .examples = {"split", "whole", "error", "pad", "pad-8"},
+    .mistake = {"even", "'even': wanted whole, split, pad, pad-8 or error"},
+    .parse = sharding_cc::ParseUneven,
+    .print = sharding_cc::PrintUneven,
+    .copy = CopyField<&ParallelPlan::uneven>,
+    .applies = sharding_cc::UnevenApplies,
+    .needs = "a horizontal degree (hp) of at least 2, sharded by cost where it does not pad",
+    .check = sharding_cc::CheckPadding,
     .detail = true,
 };
 

@@ -65,7 +65,7 @@ std::vector<ParallelPlan> GroupChoices(const SpaceQuestion& question, const Para
 void Suggestions(const AxisInfo& axis, const SuggestionQuestion&, const ParallelPlan& plan,
                  std::vector<Suggestion>& suggestions) {
   const int64_t ranks = plan.dp * plan.cp * plan.ep;
-  if (ranks == 1) return;
+  if (ranks == 1 || plan.compression) return;
   const double part = 1.0 / static_cast<double>(ranks);
   for (const int64_t stage : {1, 2, 3}) {
     if (plan.zero >= stage) continue;

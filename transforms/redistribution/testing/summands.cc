@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/numbers/mix_bits.h"
+
 namespace orrery::transforms::redistribution {
 namespace summands_cc {
 namespace {
@@ -27,12 +29,10 @@ Number Inverse(Number a) {
   return power;
 }
 
-// Scattered over all numbers but 0 (the finalizer of splitmix64).
+// Scattered over all numbers but 0.
 Number Scattered(int64_t element, int64_t part) {
-  uint64_t x = static_cast<uint64_t>(element) * 0x9e3779b97f4a7c15 + static_cast<uint64_t>(part);
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return 1 + (x ^ (x >> 31)) % (kPrime - 1);
+  const uint64_t x = static_cast<uint64_t>(element) * kMixStep + static_cast<uint64_t>(part);
+  return 1 + MixBits(x) % (kPrime - 1);
 }
 
 // What the first part must hold beside the scattered numbers of the others.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "support/paths_test_util.h"
 
 namespace orrery::transforms::strategies {
 namespace alpha_beta_test_cc {
@@ -21,7 +22,7 @@ void ExpectEqual(const json& golden, const AlphaBeta& ours, double bytes) {
 }
 
 TEST(AlphaBeta, HasTheDigitsOfAlpaAndXla) {
-  std::ifstream file(absl::StrCat(ORRERY_SOURCE_DIR, "/tests/data/auto_parallel_alpa.json"));
+  std::ifstream file(absl::StrCat(SourceDir(), "/tests/data/auto_parallel_alpa.json"));
   const json data = json::parse(file);
   int compared = 0;
   for (const json& golden : data["alpha_beta"]) {
