@@ -188,7 +188,7 @@ TEST(AutoShard, UnevenShardsAreTheSame) {
       }
     }
   }
-  EXPECT_GT(uneven, 500);
+  EXPECT_GT(uneven, CasesToWalk(500));
 }
 
 // Sequences split over cp, and the batch over ep, in all the ways that the prices bring about.
