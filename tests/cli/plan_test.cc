@@ -176,6 +176,16 @@ TEST(Plan, FindsThePlacementOfBranches) {
             0.75 * found["expert"]["step_time_s"].get<double>());
 }
 
+// 4 x 4 strategies of two weights, each with two places for two groups of ops.
+TEST(Plan, SearchesStrategiesAndPlacementsAtOnce) {
+  const json found =
+      FoundBy("--model mlp:layers=2,dim=1024 --batch-size 4096 --dtype bf16 --cluster dgx-a100:1 ",
+              "--dp 1 --hp 4 --pp 2 --micro-batches 1 --strategies weights --place-groups '^y0;^a' "
+              "--budget 80");
+  EXPECT_EQ(found["candidates"], 4 * 4 * 2 * 2);
+  EXPECT_GE(found["played"].get<int64_t>(), 60);
+}
+
 // Patterns of all ops but the loss, which goes with the rest.
 TEST(Plan, PlacesAllThatPatternsFind) {
   const json found = FoundBy("--model mlp:layers=4,dim=64 --batch-size 64 --cluster dgx-a100:1 ",
@@ -230,7 +240,10 @@ TEST(Plan, SaysWhatIsWrong) {
             "--strategies: method exact goes from no plan to another; wanted one of exhaustive"},
            {"--strategies kinds --hp 1",
             "--strategies: no plan has weights that hp splits by cost"},
-           {"--strategies kinds --place-groups 2", "--strategies and --place-groups: wanted one"},
+           {"--strategies kinds --place-groups 2 --hp 1",
+            "--strategies: no plan has weights that hp splits by cost"},
+           {"--strategies kinds --place-groups 2 --hp 2 --pp 1",
+            "--place-groups: no plan has stages whose ops could be"},
            {"--place-groups 1", "--place-groups: '1': wanted 2 to 64 groups, or patterns"},
            {"--place-groups 'y0;x'", "--place-groups: 'x' matches no forward op"},
            {"--place-groups y0 --pp 1", "--place-groups: no plan has stages whose ops could be"},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <string>
@@ -17,6 +18,7 @@
 #include "search/settings/model_flops.h"
 #include "search/spaces/choice_list.h"
 #include "search/spaces/group_placements.h"
+#include "search/spaces/joined_choices.h"
 #include "search/spaces/space.h"
 #include "search/spaces/weight_strategies.h"
 #include "support/parts/part_store.h"
@@ -82,14 +84,22 @@ bool ExpectTheSame(const Setting& setting, const ParallelPlan& plan, PartStore& 
   return delta->ran;
 }
 
+// Strategies of weights, places of groups of ops, or both.
+enum class Chosen { kStrategies, kPlaces, kBoth };
+
 std::unique_ptr<const PlanChoices> ChoicesOf(const Setting& setting, const PlanList& plans,
-                                             bool places) {
-  if (!places) {
-    return std::make_unique<WeightStrategies>(WeightKinds(setting.step, StrategyGrain::kKinds));
+                                             Chosen chosen) {
+  std::vector<std::unique_ptr<const PlanChoices>> kinds;
+  if (chosen != Chosen::kPlaces) {
+    kinds.push_back(
+        std::make_unique<WeightStrategies>(WeightKinds(setting.step, StrategyGrain::kKinds)));
   }
-  int64_t most = 1;
-  for (const ParallelPlan& plan : plans) most = std::max(most, plan.pp);
-  return std::make_unique<GroupPlacements>(GroupsByName(setting.step, 6).value(), most);
+  if (chosen != Chosen::kStrategies) {
+    int64_t most = 1;
+    for (const ParallelPlan& plan : plans) most = std::max(most, plan.pp);
+    kinds.push_back(std::make_unique<GroupPlacements>(GroupsByName(setting.step, 6).value(), most));
+  }
+  return std::make_unique<JoinedChoices>(std::move(kinds));
 }
 
 struct Counts {
@@ -124,7 +134,8 @@ Counts Walk(const Setting& setting, const PlanList& plans, const ChoiceList& lis
 
 TEST(Delta, IsWhatPlayingAnewGives) {
   const std::vector<Question> questions = CasesToWalk(kQuestions);
-  const int changes = Changes() / (2 * static_cast<int>(questions.size()));
+  constexpr Chosen kAll[] = {Chosen::kStrategies, Chosen::kPlaces, Chosen::kBoth};
+  const int changes = Changes() / static_cast<int>(std::size(kAll) * questions.size());
   int all = 0, played = 0;
   int64_t found = 0, made = 0;
   for (const Question& question : questions) {
@@ -132,8 +143,8 @@ TEST(Delta, IsWhatPlayingAnewGives) {
     Space space;
     space.TakeAll();
     const PlanList plans = Enumerate(space, SpaceSizeOf(setting)).value();
-    for (const bool places : {false, true}) {
-      const ChoiceList list(plans, ChoicesOf(setting, plans, places), kMost);
+    for (const Chosen chosen : kAll) {
+      const ChoiceList list(plans, ChoicesOf(setting, plans, chosen), kMost);
       const Counts counts = Walk(setting, plans, list, changes);
       if (testing::Test::HasFailure()) return;
       all += changes;

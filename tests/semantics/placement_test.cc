@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -10,6 +12,11 @@
 #include "ir/models/model_test_util.h"
 #include "ir/op_kind.h"
 #include "ir/verifier.h"
+#include "search/spaces/choice_list.h"
+#include "search/spaces/group_placements.h"
+#include "search/spaces/joined_choices.h"
+#include "search/spaces/weight_strategies.h"
+#include "support/sanitized_test_util.h"
 #include "support/status.h"
 #include "tests/semantics/compare.h"
 #include "tests/semantics/random_step.h"
@@ -17,6 +24,7 @@
 #include "transforms/parallel.h"
 #include "transforms/plan/mesh.h"
 #include "transforms/plan/plan_text.h"
+#include "transforms/sharding/plain_prices_test_util.h"
 #include "transforms/stages/join_stages.h"
 #include "transforms/stages/placed_orders.h"
 #include "transforms/training/training_step.h"
@@ -42,7 +50,10 @@ absl::StatusOr<PipelinedStep> Place(const ir::Function& step, const ParallelPlan
     of_set.dp = set.dp;
     of_set.hp = set.hp;
     of_set.pp = std::ssize(plan.placement.sets);
-    ORRERY_ASSIGN_OR_RETURN(steps.emplace_back(), transforms::ParallelTransform3d(step, of_set));
+    ORRERY_ASSIGN_OR_RETURN(const ir::Mesh whole, transforms::MakeMesh(of_set));
+    const transforms::PlainPrices prices(whole, {});
+    ORRERY_ASSIGN_OR_RETURN(steps.emplace_back(),
+                            transforms::ParallelTransform3d(step, of_set, {.prices = &prices}));
     of_set.pp = 1;
     ORRERY_ASSIGN_OR_RETURN(const ir::Mesh mesh, transforms::MakeMesh(of_set));
     unequal.places.push_back({.mesh = mesh, .devices = set.devices});
@@ -214,6 +225,44 @@ TEST(Placement, GoesWithRecomputationAndZero) {
     plan.placement = transforms::ParsePlacement("v[0-3]=0-1;*=2-3").value();
     EXPECT_GE(ExpectSamePlaced(step, plan), 2u);
   }
+}
+
+// What `plan --place-groups`, by itself or beside `--strategies`, has to choose from.
+TEST(Placement, OfGroupsThatArePlacedBySearchChangesNothing) {
+  struct Case {
+    const char *family, *keys;
+  };
+  constexpr Case kCases[] = {
+      {"gpt", "layers=2,hidden=8,heads=2,seq=4,vocab=8,tied_embeddings=0"},
+      {"mlp", "layers=4,dim=8"},
+      {"resnet", "depth=18,image=32,width=2,classes=4"},
+  };
+  size_t feasible = 0, placed = 0, pinned = 0;
+  for (const Case& one : kCases) {
+    SCOPED_TRACE(absl::StrCat(one.family, ":", one.keys));
+    ir::Function step = ir::BuildModel(one.family, one.keys, 4);
+    ASSERT_TRUE(transforms::MakeTrainingStep(step, {.optimizer = "adam"}).ok());
+    search::PlanList plans;
+    plans.Insert({.hp = 1, .pp = 2, .microbatches = 2});
+    plans.Insert({.hp = 2, .pp = 3, .microbatches = 1, .schedule = "gpipe"});
+    std::vector<std::unique_ptr<const search::PlanChoices>> kinds;
+    kinds.push_back(std::make_unique<search::WeightStrategies>(
+        search::WeightKinds(step, search::StrategyGrain::kKinds)));
+    kinds.push_back(std::make_unique<search::GroupPlacements>(search::GroupsByName(step, 4).value(),
+                                                              /*most_sets=*/3));
+    const search::ChoiceList list(plans, std::make_unique<search::JoinedChoices>(std::move(kinds)));
+    std::mt19937 random(5);
+    for (int i = 0; i < CasesToWalk(24); ++i) {
+      const ParallelPlan plan = list[random() % list.size()];
+      if (plan.placement.empty()) continue;
+      ++placed;
+      if (ExpectSamePlaced(step, plan) == 0) continue;
+      ++feasible;
+      pinned += plan.pins.empty() ? 0 : 1;
+    }
+  }
+  EXPECT_GT(2 * feasible, placed);
+  EXPECT_GT(pinned, 0u);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "search/spaces/group_placements.h"
+#include "search/spaces/joined_choices.h"
 #include "search/spaces/weight_strategies.h"
 #include "support/status.h"
 #include "tools/flags.h"
@@ -51,37 +52,67 @@ Choices PlacementsOf(const ChoiceFlags& flags, const search::Setting& setting,
   return std::make_unique<const search::GroupPlacements>(std::move(groups), most_sets);
 }
 
-absl::Status CheckMethod(absl::string_view method) {
-  if (method != kExpertMethod && method != kExactMethod) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "method ", method, " goes from no plan to another; wanted one of ", search::MethodsText()));
+// What a flag lets choose; `wanted`: of plans, where none has anything to choose.
+Choices CheckedChoices(Choices choices, const search::PlanList& plans, absl::string_view wanted) {
+  ORRERY_RETURN_IF_ERROR(choices.status());
+  const auto has_some = [&](const search::ParallelPlan& plan) {
+    return (*choices)->ClassOf(plan) != 0;
+  };
+  if (std::any_of(plans.begin(), plans.end(), has_some)) return choices;
+  return absl::InvalidArgumentError(wanted);
 }
 
-absl::StatusOr<std::optional<ChoiceList>> ListOf(const ChoiceFlags& flags, absl::string_view method,
-                                                 const search::Setting& setting,
-                                                 const search::PlanList& plans) {
-  ORRERY_RETURN_IF_ERROR(CheckMethod(method));
-  const bool places = !flags.groups.empty();
+Choices CheckedStrategies(const ChoiceFlags& flags, const search::Setting& setting,
+                          const search::PlanList& plans) {
+  return CheckedChoices(StrategiesOf(flags, setting), plans,
+                        "no plan has weights that hp splits by cost; wanted some with --hp of at "
+                        "least 2, --sharding auto, and without --shard");
+}
+
+Choices CheckedPlacements(const ChoiceFlags& flags, const search::Setting& setting,
+                          const search::PlanList& plans) {
+  return CheckedChoices(PlacementsOf(flags, setting, plans), plans,
+                        "no plan has stages whose ops could be elsewhere; wanted some with --pp "
+                        "of at least 2, --schedule 1f1b or gpipe, and no --cp, --ep, --chunks, "
+                        "--placement, --split-at or --layers-per-stage");
+}
+
+// Of one flag or of both.
+std::string NamesOf(const ChoiceFlags& flags) {
+  if (flags.strategies.empty()) return "--place-groups";
+  return absl::StrCat("--strategies", flags.groups.empty() ? "" : " and --place-groups");
+}
+
+absl::Status CheckMethod(const ChoiceFlags& flags, absl::string_view method) {
+  if (method != kExpertMethod && method != kExactMethod) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(NamesOf(flags), ": method ", method,
+                                                 " goes from no plan to another; wanted one of ",
+                                                 search::MethodsText()));
+}
+
+absl::StatusOr<ChoiceList> ListOf(const ChoiceFlags& flags, absl::string_view method,
+                                  const search::Setting& setting, const search::PlanList& plans) {
+  ORRERY_RETURN_IF_ERROR(CheckMethod(flags, method));
   if (plans.size() > ChoiceList::kMost) {
-    return absl::InvalidArgumentError(absl::StrCat(plans.size(), " plans; wanted ",
-                                                   ChoiceList::kMost,
+    return absl::InvalidArgumentError(absl::StrCat(NamesOf(flags), ": ", plans.size(),
+                                                   " plans; wanted ", ChoiceList::kMost,
                                                    " at most: try shorter lists of degrees"));
   }
-  ORRERY_ASSIGN_OR_RETURN(
-      auto choices, places ? PlacementsOf(flags, setting, plans) : StrategiesOf(flags, setting));
-  ChoiceList list(plans, std::move(choices));
-  if (list.plans_with_choices() == 0) {
-    return absl::InvalidArgumentError(
-        places ? "no plan has stages whose ops could be elsewhere; wanted some with --pp of at "
-                 "least 2, --schedule 1f1b or gpipe, and no --cp, --ep, --chunks, --placement, "
-                 "--split-at or --layers-per-stage"
-               : "no plan has weights that hp splits by cost; wanted some with --hp of at least "
-                 "2, --sharding auto, and without --shard");
+  std::vector<std::unique_ptr<const PlanChoices>> kinds;
+  if (!flags.strategies.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(kinds.emplace_back(),
+                            Annotated(CheckedStrategies(flags, setting, plans), "--strategies"));
   }
-  if (list.things() == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("one choice for each of ", plans.size(), " plans comes to more than ",
-                     ChoiceList::kMost, "; wanted fewer plans: try shorter lists of degrees"));
+  if (!flags.groups.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(kinds.emplace_back(),
+                            Annotated(CheckedPlacements(flags, setting, plans), "--place-groups"));
+  }
+  const size_t least = kinds.size();  // one of each
+  ChoiceList list(plans, std::make_unique<const search::JoinedChoices>(std::move(kinds)));
+  if (list.things() < least) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        NamesOf(flags), ": one choice for each of ", plans.size(), " plans comes to more than ",
+        ChoiceList::kMost, "; wanted fewer plans: try shorter lists of degrees"));
   }
   return list;
 }
@@ -105,24 +136,21 @@ absl::StatusOr<std::optional<search::ChoiceList>> ChoicesOf(const ChoiceFlags& f
                                                             const search::Setting& setting,
                                                             const search::PlanList& plans) {
   if (flags.strategies.empty() && flags.groups.empty()) return std::nullopt;
-  if (!flags.strategies.empty() && !flags.groups.empty()) {
-    return absl::InvalidArgumentError(
-        "--strategies and --place-groups: wanted one of them, or neither");
-  }
-  return Annotated(choice_flags_cc::ListOf(flags, method, setting, plans),
-                   flags.groups.empty() ? "--strategies" : "--place-groups");
+  ORRERY_ASSIGN_OR_RETURN(search::ChoiceList list,
+                          choice_flags_cc::ListOf(flags, method, setting, plans));
+  return list;
 }
 
 std::string ChoicesText(const ChoiceFlags& flags, const search::ChoiceList& choices) {
-  const bool places = !flags.groups.empty(), kinds = flags.strategies == "kinds";
-  return absl::StrCat("with ", places ? "devices" : "strategies", " of ", choices.things(),
-                      places  ? " groups of ops"
-                      : kinds ? " kinds of weights"
-                              : " weights",
-                      choices.things_left() > 0
-                          ? absl::StrCat(" (of ", choices.things() + choices.things_left(), ")")
-                          : "",
-                      ": ", choices.size(), " plans");
+  const bool strategies = !flags.strategies.empty(), places = !flags.groups.empty();
+  const absl::string_view both = strategies && places ? " and " : "";
+  const absl::string_view weights = flags.strategies == "kinds" ? "kinds of weights" : "weights";
+  const size_t left = choices.things_left();
+  return absl::StrCat("with ", strategies ? "strategies" : "", both, places ? "devices" : "",
+                      " of ", choices.things(), " ", strategies ? weights : "", both,
+                      places ? "groups of ops" : "",
+                      left > 0 ? absl::StrCat(" (of ", choices.things() + left, ")") : "", ": ",
+                      choices.size(), " plans");
 }
 
 }  // namespace orrery::tools

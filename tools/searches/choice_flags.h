@@ -14,7 +14,7 @@
 
 namespace orrery::tools {
 
-/// At most one of them is given.
+/// One of them, both or none.
 struct ChoiceFlags {
   std::string strategies;
   std::string groups;
