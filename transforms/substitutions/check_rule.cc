@@ -263,6 +263,7 @@ std::optional<Dataflow> InputsOf(const Rule& rule, const Variables& variables, W
 }
 
 std::optional<RuleSides> SidesOf(const Rule& rule, const Variables& variables, WorkTable& works) {
+  if (!AreAllowed(rule, variables)) return std::nullopt;
   const std::optional<Dataflow> inputs = InputsOf(rule, variables, works);
   if (!inputs.has_value()) return std::nullopt;
   std::optional<Dataflow> left = check_rule_cc::SideOf(rule, rule.left, variables, *inputs, works);

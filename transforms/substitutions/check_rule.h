@@ -30,7 +30,7 @@ struct RuleSides {
   Dataflow left, right;
 };
 
-/// The sides; nothing where an op does not take its operands.
+/// The sides; nothing where sizes are not allowed, or an op does not take its operands.
 std::optional<RuleSides> SidesOf(const Rule& rule, const Variables& variables, WorkTable& works);
 
 /// The outputs of a flow from tensors for its inputs. Errors are those of ir::Evaluate.

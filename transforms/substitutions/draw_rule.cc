@@ -182,6 +182,14 @@ void DrawSizes(const Rule& rule, const SizeDraw& draw_sizes, RandomBits& random,
   }
 }
 
+// Free ones are drawn when their bounds are known; where nothing is below one, it is none.
+void DrawFreeSizes(const Rule& rule, RandomBits& random, Variables& variables) {
+  for (const FreeSize& each : rule.free_sizes) {
+    const int64_t below = Evaluate(each.below, variables).value_or(0);
+    variables.sizes[static_cast<size_t>(each.size)] = below > 1 ? random.Between(1, below - 1) : 0;
+  }
+}
+
 // Quarters of up to 100 are exact in products of five of them, and so are their sums.
 double DrawAny(const InputDraw& draw, RandomBits& random) {
   switch (draw.elements) {
@@ -225,6 +233,7 @@ std::optional<Variables> DrawAnyVariables(const Rule& rule, const SizeDraw& draw
   Variables variables = NoVariables(rule);
   if (!draw_rule_cc::DrawAttributes(rule, draw, random, variables)) return std::nullopt;
   draw_rule_cc::DrawSizes(rule, draw, random, variables);
+  draw_rule_cc::DrawFreeSizes(rule, random, variables);
   return variables;
 }
 

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/text/lexer.h"
 #include "support/status.h"
 #include "transforms/substitutions/check_rule.h"
+#include "transforms/substitutions/correct_mutant.h"
 #include "transforms/substitutions/draw_rule.h"
 #include "transforms/substitutions/generate_rules.h"
 #include "transforms/substitutions/terms.h"
@@ -94,6 +96,7 @@ std::string SectionOf(const Alphabet& alphabet, const Generated& generated) {
 
 absl::StatusOr<std::string> GenerateText(absl::string_view alphabets, absl::string_view axioms,
                                          const Generation& options) {
+  if (ir::Lexer(alphabets).Next().text == "mutant") return GenerateMutants(alphabets, options);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<Alphabet> all, ParseAlphabets(alphabets));
   ORRERY_ASSIGN_OR_RETURN(const std::vector<Rule> plain, ParseRules(axioms));
   std::string text =

@@ -54,7 +54,8 @@ absl::StatusOr<Generated> GenerateRulesAt(const Variables& variables, const Alph
 std::string SectionOf(const Alphabet& alphabet, const Generated& generated);
 
 /// The text of generated.rules: what comes of all alphabets of a text, one after the other, each
-/// without what follows from those before.
+/// without what follows from those before. Of a text of mutants that of mutants.rules
+/// (correct_mutant.h).
 absl::StatusOr<std::string> GenerateText(absl::string_view alphabets, absl::string_view axioms,
                                          const Generation& options = {});
 

@@ -62,11 +62,27 @@ class MatchWalk {
   void Next(size_t placed) {
     if (found_.size() >= limit_) return;
     if (placed == side_.ops.size()) {
-      if (Finished()) found_.push_back(match_);
+      if (Finished()) Choose(0);
       return;
     }
     const auto [op, candidates] = Candidates();
     for (const int32_t node : candidates) Place(placed, op, node);
+  }
+
+  // A match for each choice of free sizes from that one on that nothing says yet.
+  void Choose(size_t i) {
+    if (i == rule_.free_sizes.size()) {
+      if (found_.size() < limit_ && AreAllowed(rule_, match_.variables)) found_.push_back(match_);
+      return;
+    }
+    const FreeSize& each = rule_.free_sizes[i];
+    auto& size = match_.variables.sizes[static_cast<size_t>(each.size)];
+    if (size.has_value()) return Choose(i + 1);
+    for (const int64_t choice : ChoicesFor(each, match_.variables)) {
+      size = choice;
+      Choose(i + 1);
+    }
+    size.reset();
   }
 
   // Tries a node as an op, with its operands in both orders where that is the same.
@@ -180,6 +196,7 @@ bool SaysAll(const Rule& rule, const RuleSide& from, const RuleSide& to) {
       for (const Expression& each : pattern.integers) learn(each);
     }
   }
+  for (const FreeSize& each : rule.free_sizes) sizes.insert(each.size);
   const auto known = [&](const Expression& each) {
     return std::ranges::all_of(each.terms, [&](const Expression::Term& term) {
       return std::ranges::all_of(term.variables, [&](int32_t v) { return sizes.contains(v); });
@@ -198,6 +215,11 @@ bool SaysAll(const Rule& rule, const RuleSide& from, const RuleSide& to) {
         return false;
       }
     }
+  }
+  const auto can_tell = [&](const AtMost& guard) { return known(guard.less) && known(guard.more); };
+  if (!std::ranges::all_of(rule.guards, can_tell) ||
+      !std::ranges::all_of(rule.free_sizes, known, &FreeSize::below)) {
+    return false;
   }
   return std::ranges::all_of(to.returns, reads_known) && !from.ops.empty() &&
          std::ranges::none_of(from.returns, is_input);

@@ -14,29 +14,16 @@ namespace {
 
 using Form = AttributePattern::Form;
 
-std::string Text(const Rule& rule, const Expression& expression) {
-  std::vector<std::string> terms;
-  for (const Expression::Term& term : expression.terms) {
-    std::vector<std::string> factors;
-    if (term.factor != 1 || term.variables.empty()) factors.push_back(absl::StrCat(term.factor));
-    for (const int32_t variable : term.variables) {
-      factors.push_back(rule.sizes[static_cast<size_t>(variable)]);
-    }
-    terms.push_back(absl::StrJoin(factors, "*"));
-  }
-  return absl::StrJoin(terms, "+");
-}
-
 std::string Text(const Rule& rule, const AttributePattern& pattern) {
   switch (pattern.form) {
     case Form::kText:
       return absl::StrCat("\"", pattern.text, "\"");
     case Form::kInteger:
-      return Text(rule, pattern.integers[0]);
+      return Print(rule, pattern.integers[0]);
     case Form::kIntegers: {
       std::vector<std::string> items;
       if (pattern.leading) items.emplace_back("..");
-      for (const Expression& each : pattern.integers) items.push_back(Text(rule, each));
+      for (const Expression& each : pattern.integers) items.push_back(Print(rule, each));
       return absl::StrCat("[", absl::StrJoin(items, ", "), "]");
     }
     default: {
@@ -57,8 +44,21 @@ std::string Text(const Rule& rule, const AttributePattern& pattern) {
 std::string Text(const Rule& rule, const RuleInput& input) {
   std::vector<std::string> dims;
   if (input.leading) dims.emplace_back("..");
-  for (const Expression& dim : input.dims) dims.push_back(Text(rule, dim));
+  for (const Expression& dim : input.dims) dims.push_back(Print(rule, dim));
   return absl::StrCat("%", input.name, ": [", absl::StrJoin(dims, ","), "]");
+}
+
+// " where …", or nothing.
+std::string Conditions(const Rule& rule) {
+  std::vector<std::string> all;
+  for (const FreeSize& each : rule.free_sizes) {
+    all.push_back(absl::StrCat(rule.sizes[static_cast<size_t>(each.size)], " below ",
+                               Print(rule, each.below), " by ", each.step));
+  }
+  for (const AtMost& each : rule.guards) {
+    all.push_back(absl::StrCat(Print(rule, each.less), " at most ", Print(rule, each.more)));
+  }
+  return all.empty() ? "" : absl::StrCat(" where ", absl::StrJoin(all, ", "));
 }
 
 std::string Text(const Rule& rule, const RuleSide& side) {
@@ -96,14 +96,27 @@ std::string ValueName(const Rule& rule, int32_t value) {
   return absl::StrCat("%", i - rule.inputs.size() + 1);
 }
 
+std::string Print(const Rule& rule, const Expression& expression) {
+  std::vector<std::string> terms;
+  for (const Expression::Term& term : expression.terms) {
+    std::vector<std::string> factors;
+    if (term.factor != 1 || term.variables.empty()) factors.push_back(absl::StrCat(term.factor));
+    for (const int32_t variable : term.variables) {
+      factors.push_back(rule.sizes[static_cast<size_t>(variable)]);
+    }
+    terms.push_back(absl::StrJoin(factors, "*"));
+  }
+  return absl::StrJoin(terms, "+");
+}
+
 std::string Print(const Rule& rule) {
   const auto input = [&](std::string* out, const RuleInput& each) {
     absl::StrAppend(out, print_rule_cc::Text(rule, each));
   };
   std::string text = absl::StrCat(
-      "rule @", rule.name, " (", absl::StrJoin(rule.inputs, ", ", input), ") {\n",
-      print_rule_cc::Text(rule, rule.left), "} ", rule.both_ways ? "equals" : "becomes", " {\n",
-      print_rule_cc::Text(rule, rule.right), "}");
+      "rule @", rule.name, " (", absl::StrJoin(rule.inputs, ", ", input), ")",
+      print_rule_cc::Conditions(rule), " {\n", print_rule_cc::Text(rule, rule.left), "} ",
+      rule.both_ways ? "equals" : "becomes", " {\n", print_rule_cc::Text(rule, rule.right), "}");
   if (rule.proof.shapes > 0) absl::StrAppend(&text, " checked on ", rule.proof.shapes, " shapes");
   if (!rule.proof.axioms.empty()) {
     absl::StrAppend(&text, ", follows from ", absl::StrJoin(rule.proof.axioms, ", "));

@@ -10,6 +10,8 @@ namespace {
 
 using Form = AttributePattern::Form;
 
+constexpr int64_t kMostChoices = 32;  // of a free size
+
 // How much a list has where it says the same for each spatial dimension of [batch, channels, ..].
 enum class Length : uint8_t { kNumber, kSpatial, kTwiceSpatial };
 
@@ -112,6 +114,31 @@ std::optional<int64_t> Evaluate(const Expression& expression, const Variables& v
     if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
   }
   return sum;
+}
+
+bool AreAllowed(const Rule& rule, const Variables& variables) {
+  const auto at_most = [&](const AtMost& guard) {
+    const std::optional<int64_t> less = Evaluate(guard.less, variables);
+    const std::optional<int64_t> more = Evaluate(guard.more, variables);
+    return less.has_value() && more.has_value() && *less <= *more;
+  };
+  const auto in_bounds = [&](const FreeSize& free_size) {
+    const std::optional<int64_t>& size = variables.sizes[static_cast<size_t>(free_size.size)];
+    const std::optional<int64_t> below = Evaluate(free_size.below, variables);
+    return size.has_value() && below.has_value() && *size >= 1 && *size < *below;
+  };
+  return std::ranges::all_of(rule.guards, at_most) &&
+         std::ranges::all_of(rule.free_sizes, in_bounds);
+}
+
+std::vector<int64_t> ChoicesFor(const FreeSize& free_size, const Variables& variables) {
+  const std::optional<int64_t> below = Evaluate(free_size.below, variables);
+  if (!below.has_value() || *below <= free_size.step) return {};
+  const int64_t count = (*below - 1) / free_size.step;  // of multiples
+  const int64_t apart = (count - 1) / rule_cc::kMostChoices + 1;
+  std::vector<int64_t> choices;
+  for (int64_t i = count; i > 0; i -= apart) choices.push_back(i * free_size.step);
+  return choices;
 }
 
 bool Unify(const Expression& expression, int64_t value, Variables& variables) {

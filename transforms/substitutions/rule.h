@@ -29,6 +29,13 @@
 // attribute, and `$f*$g` the product of two numbers. `axis`, `axes` and `perm` below 0 count from
 // the end. `becomes` in place of `equals`: the left is to be replaced by the right, never back. An
 // attribute that an op does not mention is as it is by default.
+//
+// Behind the inputs may stand what sizes have to be, and sizes that are left to whoever applies it:
+//
+//   rule @rows_in_parts (%x: [m,k], %w: [k,n]) where k at most 2*m, p below m by 128 { …
+//
+// A mutant has `nearly` in place of `becomes`: its sides differ in boxes of elements. It is no rule
+// yet; correct_mutant.h makes rules of it.
 
 namespace orrery::transforms::substitutions {
 
@@ -86,6 +93,20 @@ struct RuleInput {
   std::vector<Expression> dims;
 };
 
+/// What has to be for a rule to stand somewhere.
+struct AtMost {
+  Expression less, more;
+
+  friend auto operator<=>(const AtMost&, const AtMost&) = default;
+};
+
+/// A size that nothing says where a rule stands: it holds for any from 1 to below `below`.
+struct FreeSize {
+  int32_t size = -1;
+  Expression below;
+  int64_t step = 1;  // searches try multiples of it
+};
+
 /// Why a rule holds.
 struct RuleProof {
   int32_t shapes = 0;               // on which both sides were executed; 0: not yet
@@ -98,6 +119,8 @@ struct Rule {
   std::vector<RuleInput> inputs;
   RuleSide left, right;
   bool both_ways = true;
+  std::vector<AtMost> guards = {};
+  std::vector<FreeSize> free_sizes = {};
   std::vector<std::string> sizes;       // names of variables
   std::vector<std::string> attributes;  // likewise, with their $
   RuleProof proof;
@@ -122,6 +145,13 @@ absl::StatusOr<std::vector<Alphabet>> ParseAlphabets(absl::string_view text);
 /// The rules of a text. An error of one line says where: "12:7: found ')', wanted a size".
 absl::StatusOr<std::vector<Rule>> ParseRules(absl::string_view text);
 
+/// The mutants of a text, as rules whose right side is the mutant: "mutant @name (…) { … } nearly
+/// { … }".
+absl::StatusOr<std::vector<Rule>> ParseMutants(absl::string_view text);
+
+/// An expression as rules have it: "2*n+-1*p+1".
+std::string Print(const Rule& rule, const Expression& expression);
+
 /// The text of a rule, which ParseRules reads.
 std::string Print(const Rule& rule);
 
@@ -144,6 +174,14 @@ Variables NoVariables(const Rule& rule);
 /// The number that an expression is; nothing where a variable is not known, or it has more than 64
 /// bits.
 std::optional<int64_t> Evaluate(const Expression& expression, const Variables& variables);
+
+/// Whether the sizes are as the guards want them, and free ones in their bounds. Not where one is
+/// not known.
+bool AreAllowed(const Rule& rule, const Variables& variables);
+
+/// What searches try for a free size: multiples of its step below its bound, at most 32, spread
+/// evenly, and the largest in any case. None where the bound is not known.
+std::vector<int64_t> ChoicesFor(const FreeSize& free_size, const Variables& variables);
 
 /// Whether the expression can be `value`; learns the one variable that is not known, if there is
 /// one and it stands by itself times a number.

@@ -33,14 +33,14 @@ class Parser {
  public:
   explicit Parser(absl::string_view text) : lexer_(text) { token_ = lexer_.Next(); }
 
-  absl::StatusOr<std::vector<Rule>> Run() {
+  absl::StatusOr<std::vector<Rule>> Run(absl::string_view what) {
     std::vector<Rule> rules;
     absl::flat_hash_set<std::string> names;
     while (token_.kind != TokenKind::kEnd) {
       const Token start = token_;
-      ORRERY_ASSIGN_OR_RETURN(Rule rule, ReadRule());
+      ORRERY_ASSIGN_OR_RETURN(Rule rule, ReadRule(what));
       if (!names.insert(rule.name).second) {
-        return Wrong(start, absl::StrCat("there are two rules @", rule.name, "; wanted one"));
+        return Wrong(start, absl::StrCat("there are two ", what, "s @", rule.name, "; wanted one"));
       }
       rules.push_back(std::move(rule));
     }
@@ -116,11 +116,17 @@ class Parser {
     return alphabet;
   }
 
-  absl::StatusOr<Rule> ReadRule() {
-    ORRERY_RETURN_IF_ERROR(ReadHead("rule"));
+  absl::StatusOr<Rule> ReadRule(absl::string_view what) {
+    ORRERY_RETURN_IF_ERROR(ReadHead(what));
+    if (Take("where")) ORRERY_RETURN_IF_ERROR(ReadConditions());
     ORRERY_RETURN_IF_ERROR(ReadSide(rule_.left));
-    rule_.both_ways = Take("equals");
-    if (!rule_.both_ways && !Take("becomes")) return Wanted("'equals' or 'becomes'");
+    if (what == "mutant") {
+      rule_.both_ways = false;
+      ORRERY_RETURN_IF_ERROR(Expect("nearly"));
+    } else {
+      rule_.both_ways = Take("equals");
+      if (!rule_.both_ways && !Take("becomes")) return Wanted("'equals' or 'becomes'");
+    }
     const Token side = token_;
     ORRERY_RETURN_IF_ERROR(ReadSide(rule_.right));
     if (rule_.left.returns.size() != rule_.right.returns.size()) {
@@ -148,6 +154,33 @@ class Parser {
       }
       rule_.inputs.push_back(std::move(input));
     }
+    return absl::OkStatus();
+  }
+
+  // "k at most 2*m, p below m by 128".
+  absl::Status ReadConditions() {
+    do {
+      const Token start = token_;
+      ORRERY_ASSIGN_OR_RETURN(Expression left, ReadExpression());
+      if (Take("at")) {
+        ORRERY_RETURN_IF_ERROR(Expect("most"));
+        ORRERY_ASSIGN_OR_RETURN(Expression right, ReadExpression());
+        rule_.guards.push_back({.less = std::move(left), .more = std::move(right)});
+        continue;
+      }
+      if (!Take("below")) return Wanted("'at most' or 'below'");
+      const bool is_size = left.terms.size() == 1 && left.terms[0].factor == 1 &&
+                           left.terms[0].variables.size() == 1;
+      if (!is_size) return Wrong(start, "found a sum or a product, wanted one size before 'below'");
+      FreeSize free_size = {.size = left.terms[0].variables[0], .below = {}};
+      ORRERY_ASSIGN_OR_RETURN(free_size.below, ReadExpression());
+      ORRERY_RETURN_IF_ERROR(Expect("by"));
+      ORRERY_ASSIGN_OR_RETURN(const std::string step, Word("a number"));
+      if (!absl::SimpleAtoi(step, &free_size.step) || free_size.step < 1) {
+        return Wanted("a number of at least 1 before it");
+      }
+      rule_.free_sizes.push_back(std::move(free_size));
+    } while (Take(","));
     return absl::OkStatus();
   }
 
@@ -346,7 +379,11 @@ class Parser {
 }  // namespace rule_text_cc
 
 absl::StatusOr<std::vector<Rule>> ParseRules(absl::string_view text) {
-  return rule_text_cc::Parser(text).Run();
+  return rule_text_cc::Parser(text).Run("rule");
+}
+
+absl::StatusOr<std::vector<Rule>> ParseMutants(absl::string_view text) {
+  return rule_text_cc::Parser(text).Run("mutant");
 }
 
 absl::StatusOr<std::vector<Alphabet>> ParseAlphabets(absl::string_view text) {

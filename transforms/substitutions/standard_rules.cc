@@ -26,10 +26,16 @@ absl::StatusOr<std::vector<Rule>> ReadRules(const std::string& name) {
       absl::StrCat(name, ": has no rules; wanted one at least, \"rule @name (%x: [n]) { … }\""));
 }
 
+bool IsBuiltIn(absl::string_view name) { return name == "standard" || name == "mutants"; }
+
 // Rules by their names, those of files not checked.
 absl::StatusOr<std::vector<Rule>> Read(absl::string_view name) {
-  if (name != "standard") return ReadRules(std::string(name));
+  if (!IsBuiltIn(name)) return ReadRules(std::string(name));
   std::vector<Rule> rules;
+  if (name == "mutants") {
+    ORRERY_RETURN_IF_ERROR(AddTo(rules, kMutantRules));
+    return rules;
+  }
   for (const absl::string_view text : {kGeneratedRules, kKernelRules}) {
     ORRERY_RETURN_IF_ERROR(AddTo(rules, text));
   }
@@ -44,7 +50,7 @@ absl::StatusOr<std::vector<Rule>> LoadRules(absl::string_view names) {
   for (const absl::string_view name : absl::StrSplit(names, '+')) {
     ORRERY_ASSIGN_OR_RETURN(const std::vector<Rule> more, standard_rules_cc::Read(name));
     for (const Rule& rule : more) {
-      if (name != "standard") ORRERY_RETURN_IF_ERROR(Annotate(CheckRule(rule), name));
+      if (!standard_rules_cc::IsBuiltIn(name)) ORRERY_RETURN_IF_ERROR(Annotate(CheckRule(rule), name));
     }
     rules.insert(rules.end(), more.begin(), more.end());
   }

@@ -15,11 +15,13 @@ namespace orrery::transforms::substitutions {
 
 extern const absl::string_view kGeneratedRules;  // by enumeration of the alphabets
 extern const absl::string_view kKernelRules;     // convolutions and fused kernels, by hand
+extern const absl::string_view kMutantRules;     // mutants of convolutions and products, corrected
 extern const absl::string_view kAxioms;          // what proofs may use
 extern const absl::string_view kAlphabets;       // what is enumerated
 
-/// All rules of `names`, "standard" or names of files joined by '+'. Those of files are checked: an
-/// error has the counterexample of a rule that does not hold. A file has a rule at least.
+/// All rules of `names`, "standard", "mutants" or names of files joined by '+'. Those of files are
+/// checked: an error has the counterexample of a rule that does not hold. A file has a rule at
+/// least.
 absl::StatusOr<std::vector<Rule>> LoadRules(absl::string_view names);
 
 /// What is known of the rules of `names`, as a line for people, after both sides were executed and
