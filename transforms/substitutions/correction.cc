@@ -73,13 +73,65 @@ Sign SignOf(const Expression& expression, const std::vector<const Variables*>& d
   return all([](int64_t value) { return value <= 0; }) ? Sign::kNotAbove : Sign::kMixed;
 }
 
+// The dims of a value of a side, where an input or a part of one says them.
+std::optional<std::vector<Expression>> DimsOf(const Rule& rule, const RuleSide& side,
+                                              int32_t value) {
+  const auto inputs = static_cast<int32_t>(rule.inputs.size());
+  if (value < inputs) return rule.inputs[static_cast<size_t>(value)].dims;
+  int32_t first = inputs;
+  for (const RuleOp& op : side.ops) {
+    const int32_t result = value - first;
+    first += op.results;
+    if (value >= first) continue;
+    if (op.kind != ir::OpKind::kSplit || op.operands[0] >= inputs) return std::nullopt;
+    std::vector<Expression> dims = rule.inputs[static_cast<size_t>(op.operands[0])].dims;
+    const AttributePattern *const axis = Find(op, "axis"), *const sizes = Find(op, "sizes");
+    const std::optional<int64_t> at =
+        axis == nullptr ? 0 : Evaluate(axis->integers[0], NoVariables(rule));
+    if (sizes == nullptr || !at.has_value()) return std::nullopt;
+    const auto from_first = static_cast<size_t>(*at < 0 ? *at + std::ssize(dims) : *at);
+    if (from_first >= dims.size()) return std::nullopt;
+    dims[from_first] = sizes->integers[static_cast<size_t>(result)];
+    return dims;
+  }
+  return std::nullopt;
+}
+
+// A convolution or a product, and the dims of what it reads.
+struct Kernel {
+  RuleOp op;
+  std::vector<std::vector<Expression>> dims;  // without leading ones
+  std::vector<char> leads;
+};
+
+std::optional<Kernel> KernelOf(const Rule& rule, const RuleSide& side, const RuleOp& op) {
+  Kernel kernel = {.op = op, .dims = {}, .leads = {}};
+  for (const int32_t operand : op.operands) {
+    std::optional<std::vector<Expression>> dims = DimsOf(rule, side, operand);
+    if (!dims.has_value()) return std::nullopt;
+    kernel.dims.push_back(*std::move(dims));
+    const auto input = static_cast<size_t>(operand);
+    kernel.leads.push_back(input >= rule.inputs.size() || rule.inputs[input].leading ? 1 : 0);
+  }
+  return kernel;
+}
+
+// Makes the right side of the rule. Where the mutant ends with a kernel and one box of its result
+// is right, the kernel computes no more than that.
 class Corrector {
  public:
-  Corrector(const Rule& mutant, const SizedBoxes& boxes)
-      : mutant_(mutant), boxes_(boxes), original_(mutant.left.ops[0]), rule_(mutant) {
+  Corrector(const Rule& mutant, const SizedBoxes& boxes, bool crops)
+      : mutant_(mutant), boxes_(boxes), rule_(mutant) {
+    original_ = *KernelOf(mutant, mutant.left, mutant.left.ops[0]);
     next_ = static_cast<int32_t>(mutant.inputs.size());
     for (const RuleOp& op : mutant.right.ops) next_ += op.results;
+    if (crops) cropped_ = Last();
+    if (!cropped_.has_value()) return;
+    rule_.right.ops.pop_back();
+    --next_;
   }
+
+  bool crops() const { return cropped_.has_value(); }
 
   absl::StatusOr<Rule> Run() {
     Box box;
@@ -94,6 +146,17 @@ class Corrector {
         absl::StrCat("mutant @", mutant_.name, " (line ", mutant_.line, "): ", what));
   }
 
+  // The kernel that makes the mutant's result, where one box of it is right.
+  std::optional<Kernel> Last() const {
+    if (mutant_.right.ops.empty() || mutant_.right.returns[0] != next_ - 1) return std::nullopt;
+    const RuleOp& last = mutant_.right.ops.back();
+    if (last.kind != original_.op.kind || last.results != 1) return std::nullopt;
+    for (const SizedAxis& axis : boxes_.axes) {
+      if (std::ranges::count(axis.runs, false, &SizedRun::wrong) != 1) return std::nullopt;
+    }
+    return KernelOf(mutant_, mutant_.right, last);
+  }
+
   int32_t Add(RuleOp op) {
     const int32_t value = next_;
     next_ += op.results;
@@ -101,11 +164,11 @@ class Corrector {
     return value;
   }
 
-  // As attributes have axes: those of an image count from the first.
-  int64_t Named(int32_t axis) const {
-    return original_.kind == ir::OpKind::kConv
-               ? static_cast<int64_t>(mutant_.inputs[0].dims.size()) + axis
-               : axis;
+  // As attributes have an axis of a value of `rank` dimensions: those of images count from the
+  // first.
+  int64_t Named(int32_t axis, size_t rank) const {
+    const bool image = original_.op.kind == ir::OpKind::kConv;
+    return image ? static_cast<int64_t>(rank) + axis : axis;
   }
 
   // A part of a value of `size` along an axis: a view.
@@ -127,98 +190,96 @@ class Corrector {
 
   // The box, of which the boxes of axes from number i on are not yet cut.
   absl::StatusOr<int32_t> Patch(size_t i, Box& box) {
-    if (i == boxes_.axes.size()) return RightPart(box);
+    if (i == boxes_.axes.size()) return cropped_.has_value() ? Compute(*cropped_, box) : Right(box);
     const SizedAxis& axis = boxes_.axes[i];
     RuleOp concat = {.kind = ir::OpKind::kConcat, .operands = {}};
     for (const SizedRun& run : axis.runs) {
       box[axis.axis] = {.begin = run.begin, .end = run.end};
-      if (run.wrong) {
-        ORRERY_ASSIGN_OR_RETURN(const int32_t part, Kernel(box));
-        concat.operands.push_back(part);
-      } else {
-        ORRERY_ASSIGN_OR_RETURN(const int32_t part, Patch(i + 1, box));
-        concat.operands.push_back(part);
-      }
+      ORRERY_ASSIGN_OR_RETURN(const int32_t part,
+                              run.wrong ? Compute(original_, box) : Patch(i + 1, box));
+      concat.operands.push_back(part);
     }
     box.erase(axis.axis);
     if (concat.operands.size() == 1) return concat.operands[0];
-    Set(concat, "axis", Integer(Named(axis.axis)));
+    Set(concat, "axis", Integer(Named(axis.axis, original_.dims[0].size())));
     return Add(std::move(concat));
   }
 
-  int32_t RightPart(const Box& box) {
+  // What the mutant has there.
+  int32_t Right(const Box& box) {
     int32_t value = mutant_.right.returns[0];
     for (const SizedAxis& axis : boxes_.axes) {
-      value = Part(value, Named(axis.axis), box.at(axis.axis), axis.mutant_size);
+      value = Part(value, Named(axis.axis, original_.dims[0].size()), box.at(axis.axis),
+                   axis.mutant_size);
     }
     return value;
   }
 
-  absl::StatusOr<int32_t> Kernel(const Box& box) {
-    RuleOp op = original_;
+  // What a kernel makes there.
+  absl::StatusOr<int32_t> Compute(const Kernel& kernel, const Box& box) {
+    RuleOp op = kernel.op;
     for (const auto& [axis, span] : box) {
-      ORRERY_RETURN_IF_ERROR(op.kind == ir::OpKind::kConv ? CutConv(op, axis, span)
-                                                          : CutProduct(op, axis, span));
+      ORRERY_RETURN_IF_ERROR(op.kind == ir::OpKind::kConv ? CutConv(kernel, axis, span, op)
+                                                          : CutProduct(kernel, axis, span, op));
     }
     return Add(std::move(op));
   }
 
   // Replaces an operand by a part of it along an axis from the end.
-  void CutOperand(RuleOp& op, size_t operand, int32_t axis, const Span& span) {
-    const auto input = static_cast<size_t>(original_.operands[operand]);
-    const std::vector<Expression>& dims = mutant_.inputs[input].dims;
-    const auto rank = static_cast<int32_t>(dims.size());
-    const bool image = original_.kind == ir::OpKind::kConv;
-    op.operands[operand] = Part(op.operands[operand], image ? rank + axis : axis, span,
-                                dims[static_cast<size_t>(rank + axis)]);
+  void CutOperand(const Kernel& kernel, size_t operand, int32_t axis, const Span& span,
+                  RuleOp& op) {
+    const std::vector<Expression>& dims = kernel.dims[operand];
+    op.operands[operand] =
+        Part(op.operands[operand], Named(axis, dims.size()), span,
+             dims[static_cast<size_t>(static_cast<int32_t>(dims.size()) + axis)]);
   }
 
-  absl::Status CutProduct(RuleOp& op, int32_t axis, const Span& span) {
+  absl::Status CutProduct(const Kernel& kernel, int32_t axis, const Span& span, RuleOp& op) {
     if (axis == -2) {
-      CutOperand(op, 0, IsSet(op, "transpose_x") ? -1 : -2, span);
-    } else if (axis == -1) {
-      CutOperand(op, 1, IsSet(op, "transpose_w") ? -2 : -1, span);
-    } else {
-      for (size_t operand = 0; operand < 2; ++operand) {
-        const RuleInput& input = mutant_.inputs[static_cast<size_t>(original_.operands[operand])];
-        const auto rank = static_cast<int32_t>(input.dims.size());
-        if (input.leading) return Cannot("a box cuts leading dimensions; wanted them named");
-        if (rank + axis < 0 || input.dims[static_cast<size_t>(rank + axis)] == Whole(1)) continue;
-        CutOperand(op, operand, axis, span);
+      CutOperand(kernel, 0, IsSet(op, "transpose_x") ? -1 : -2, span, op);
+      return absl::OkStatus();
+    }
+    if (axis == -1) {
+      CutOperand(kernel, 1, IsSet(op, "transpose_w") ? -2 : -1, span, op);
+      return absl::OkStatus();
+    }
+    for (size_t operand = 0; operand < 2; ++operand) {
+      const auto at = static_cast<int32_t>(kernel.dims[operand].size()) + axis;
+      if (kernel.leads[operand] != 0) {
+        return Cannot("a box cuts leading dimensions; wanted them named");
       }
+      if (at < 0 || kernel.dims[operand][static_cast<size_t>(at)] == Whole(1)) continue;
+      CutOperand(kernel, operand, axis, span, op);
     }
     return absl::OkStatus();
   }
 
-  absl::Status CutConv(RuleOp& op, int32_t axis, const Span& span) {
-    const auto rank = static_cast<int32_t>(mutant_.inputs[0].dims.size());
-    if (rank + axis >= 2) return CutImage(op, axis, span);
+  absl::Status CutConv(const Kernel& kernel, int32_t axis, const Span& span, RuleOp& op) {
+    const auto rank = static_cast<int32_t>(kernel.dims[0].size());
+    if (rank + axis >= 2) return CutImage(kernel, axis, span, op);
     if (rank + axis == 0) {
-      CutOperand(op, 0, axis, span);
+      CutOperand(kernel, 0, axis, span, op);
       return absl::OkStatus();
     }
     if (Find(op, "group") != nullptr) return Cannot("a box cuts maps of groups; wanted no `group`");
-    CutOperand(op, 1, -rank, span);
-    if (op.operands.size() > 2) CutOperand(op, 2, -1, span);
+    CutOperand(kernel, 1, -rank, span, op);
+    if (op.operands.size() > 2) CutOperand(kernel, 2, -1, span, op);
     return absl::OkStatus();
   }
 
   // Rows of the image that rows of maps look at, and the padding that they have then.
-  absl::Status CutImage(RuleOp& op, int32_t axis, const Span& span) {
-    const std::vector<Expression>& image = DimsOf(0);
-    const size_t count = image.size() - 2;
+  absl::Status CutImage(const Kernel& kernel, int32_t axis, const Span& span, RuleOp& op) {
+    const size_t count = kernel.dims[0].size() - 2;
     const auto at = static_cast<size_t>(static_cast<int32_t>(count) + axis);
-    const Expression& size = image[at + 2];
+    const Expression& size = kernel.dims[0][at + 2];
     const Expression stride = ListOf(op, "strides", count, 1)[at];
+    const Expression dilation = ListOf(op, "dilations", count, 1)[at];
     std::vector<Expression> pads = ListOf(op, "pads", 2 * count, 0);
-    const Expression reach = AddTimes(
-        Whole(1), 1,
-        Product(AddTimes(DimsOf(1)[at + 2], -1, Whole(1)), ListOf(op, "dilations", count, 1)[at]));
+    const Expression taps = AddTimes(kernel.dims[1][at + 2], -1, Whole(1));
+    const Expression reach = AddTimes(Product(taps, dilation), 1, Whole(1));
     const Expression begin = AddTimes(Product(span.begin, stride), -1, pads[at]);
     const Expression last = Product(AddTimes(span.end, -1, Whole(1)), stride);
     const Expression end = AddTimes(AddTimes(last, 1, reach), -1, pads[at]);
-    Span rows = {.begin = Whole(0), .end = size};
-    Expression before = Whole(0), after = Whole(0);
     const Expression beyond = AddTimes(end, -1, size);
     const Sign low = SignOf(begin, boxes_.draws), high = SignOf(beyond, boxes_.draws);
     if (low == Sign::kMixed || high == Sign::kMixed) {
@@ -226,23 +287,19 @@ class Corrector {
                                  " of an image of ", Print(mutant_, size),
                                  " begin or end inside for some sizes alone"));
     }
-    (low == Sign::kNotBelow ? rows.begin : before) =
-        low == Sign::kNotBelow ? begin : AddTimes(Whole(0), -1, begin);
-    (high == Sign::kNotBelow ? after : rows.end) = high == Sign::kNotBelow ? beyond : end;
-    pads[at] = before;
-    pads[at + count] = after;
-    CutOperand(op, 0, axis, rows);
+    const bool begins_inside = low == Sign::kNotBelow, ends_beyond = high == Sign::kNotBelow;
+    pads[at] = begins_inside ? Whole(0) : AddTimes(Whole(0), -1, begin);
+    pads[at + count] = ends_beyond ? beyond : Whole(0);
+    CutOperand(kernel, 0, axis,
+               {.begin = begins_inside ? begin : Whole(0), .end = ends_beyond ? size : end}, op);
     Set(op, "pads", Integers(std::move(pads)));
     return absl::OkStatus();
   }
 
-  const std::vector<Expression>& DimsOf(size_t operand) const {
-    return mutant_.inputs[static_cast<size_t>(original_.operands[operand])].dims;
-  }
-
   const Rule& mutant_;
   const SizedBoxes& boxes_;
-  const RuleOp& original_;
+  Kernel original_;
+  std::optional<Kernel> cropped_;
   Rule rule_;
   int32_t next_ = 0;  // value
 };
@@ -282,7 +339,12 @@ absl::Status CheckOriginal(const Rule& mutant) {
 }
 
 absl::StatusOr<Rule> Correct(const Rule& mutant, const SizedBoxes& boxes) {
-  return correction_cc::Corrector(mutant, boxes).Run();
+  correction_cc::Corrector cropping(mutant, boxes, true);
+  if (cropping.crops()) {
+    absl::StatusOr<Rule> rule = cropping.Run();
+    if (rule.ok()) return rule;
+  }
+  return correction_cc::Corrector(mutant, boxes, false).Run();
 }
 
 }  // namespace orrery::transforms::substitutions

@@ -38,9 +38,11 @@ struct SizedBoxes {
 /// was found there.
 absl::Status CheckOriginal(const Rule& mutant);
 
-/// The rule that replaces the original by the mutant and corrections of all boxes, not checked. An
-/// error where a box cuts what no slice of inputs gives: leading dimensions, groups, an image's
-/// border that is on this side for some sizes and on that for others. Requires CheckOriginal.
+/// The rule that replaces the original by the mutant and corrections of all boxes, not checked.
+/// Where the mutant ends with a kernel like the original, and one box of its result is right, it
+/// computes no more than that box. An error where a box cuts what no slice of inputs gives: leading
+/// dimensions, groups, an image's border that is on this side for some sizes and on that for
+/// others. Requires CheckOriginal.
 absl::StatusOr<Rule> Correct(const Rule& mutant, const SizedBoxes& boxes);
 
 }  // namespace orrery::transforms::substitutions
