@@ -52,8 +52,9 @@ bool Cover(const SizedBoxes& boxes, const MutantSample& sample) {
   for (const Element element : sample.elements) {
     const bool covered = std::ranges::any_of(*runs, [&](const AxisRuns& axis) {
       const int64_t i = at[static_cast<size_t>(static_cast<int32_t>(at.size()) + axis.axis)];
-      return std::ranges::any_of(
-          axis.runs, [&](const Run& run) { return run.wrong && run.begin <= i && i < run.end; });
+      return std::ranges::any_of(axis.runs, [&](const AxisRun& run) {
+        return run.wrong && run.begin <= i && i < run.end;
+      });
     });
     if (element == Element::kWrong && !covered) return false;
     for (size_t d = at.size(); d-- > 0;) {
@@ -197,7 +198,7 @@ std::vector<Regime> RegimesOf(const Rule& mutant, const std::vector<MutantSample
   std::vector<Regime> regimes;
   for (const auto& [pattern, of_pattern] : by_pattern) {
     const bool wrong = std::ranges::any_of(*of_pattern[0]->boxes, [](const AxisRuns& axis) {
-      return std::ranges::all_of(axis.runs, &Run::wrong);
+      return std::ranges::all_of(axis.runs, &AxisRun::wrong);
     });
     if (wrong || of_pattern.size() < mutant.sizes.size() + kMoreSamples) continue;
     regimes.push_back({.pattern = pattern, .boxes = FitBoxes(of_pattern)});

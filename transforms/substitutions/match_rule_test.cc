@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "transforms/substitutions/dataflow.h"
@@ -158,6 +160,41 @@ TEST(Dataflow, WeightsAreFixedOrNot) {
   WorkTable works;
   EXPECT_EQ(ToDataflow(function, true, works).value().price.picoseconds(), 1);
   EXPECT_EQ(ToDataflow(function, false, works).value().price.picoseconds(), 2);
+}
+
+// A match for each size that may be chosen; none where a guard does not hold.
+TEST(MatchRule, ChoosesFreeSizes) {
+  const std::vector<Rule> rules =
+      ParseRules(R"(rule @r (%x: [m,n]) where p below m by 2, n at most 3 {
+  %y = Relu(%x)
+  return %y
+} becomes {
+  %a, %b = Split(%x) {axis=0, sizes=[p, m+-1*p]}
+  %c = Relu(%a)
+  %d = Relu(%b)
+  %y = Concat(%c, %d) {axis=0}
+  return %y
+})")
+          .value();
+  const auto choices = [&](absl::string_view type) {
+    const ir::Function function =
+        ir::ParseFunction(absl::StrCat("func @f (%x: ", type, " data) { %y: ", type,
+                                       " = Relu(%x) return %y: result }"))
+            .value();
+    WorkTable works;
+    const Dataflow flow = ToDataflow(function, true, works).value();
+    std::vector<int64_t> found;
+    for (const Match& match : Matcher(works, flow).Find({.rule = &rules[0]}, 100)) {
+      EXPECT_TRUE(Apply({.rule = &rules[0]}, match, flow, works).has_value());
+      found.push_back(*match.variables.sizes[2]);
+    }
+    return found;
+  };
+  ASSERT_EQ(rules[0].sizes[2], "p");
+  EXPECT_THAT(choices("f32[7,3]"), testing::ElementsAre(6, 4, 2));
+  EXPECT_THAT(choices("f32[2,3]"), testing::IsEmpty());
+  EXPECT_THAT(choices("f32[7,4]"), testing::IsEmpty());
+  EXPECT_EQ(DirectionsOf(rules).size(), 1U);
 }
 
 }  // namespace

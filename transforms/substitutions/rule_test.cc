@@ -37,7 +37,7 @@ TEST(Rule, PrintsWhatItParses) {
 }
 
 TEST(Rule, AllThatComeWithOrreryRoundTrip) {
-  for (const absl::string_view text : {kGeneratedRules, kKernelRules, kAxioms}) {
+  for (const absl::string_view text : {kGeneratedRules, kKernelRules, kMutantRules, kAxioms}) {
     const std::vector<Rule> rules = ParseRules(text).value();
     EXPECT_GT(rules.size(), 10U);
     for (const Rule& rule : rules) {
@@ -122,6 +122,63 @@ TEST(Rule, LeadingDimensionsAreTheSameEverywhere) {
   EXPECT_TRUE(UnifyDims(rule.inputs[0], {2, 3, 5}, variables));
   EXPECT_FALSE(UnifyDims(rule.inputs[1], {2, 4}, variables));
   EXPECT_TRUE(UnifyDims(rule.inputs[1], {2, 3}, variables));
+}
+
+TEST(Rule, SaysWhatSizesHaveToBe) {
+  constexpr absl::string_view kParts =
+      R"(rule @parts (%x: [m,k]) where p below m+k by 128, k+1 at most 2*m, 3 at most k {
+  return %x
+} becomes {
+  %1, %2 = Split(%x) {axis=0, sizes=[p, m+-1*p]}
+  return %x
+}
+)";
+  const Rule rule = ParseRules(kParts).value()[0];
+  EXPECT_EQ(Print(rule), kParts);
+  ASSERT_EQ(rule.free_sizes.size(), 1U);
+  Variables variables = NoVariables(rule);
+  const auto allowed = [&](int64_t m, int64_t k, int64_t p) {
+    variables.sizes = {m, k, p};
+    return AreAllowed(rule, variables);
+  };
+  EXPECT_TRUE(allowed(4, 3, 6));
+  EXPECT_FALSE(allowed(4, 3, 7));  // p is not below m + k
+  EXPECT_FALSE(allowed(4, 3, 0));
+  EXPECT_FALSE(allowed(4, 8, 6));
+  EXPECT_FALSE(allowed(4, 2, 5));
+  variables.sizes[1].reset();
+  EXPECT_FALSE(AreAllowed(rule, variables));
+}
+
+TEST(Rule, FreeSizesAreMultiplesBelowTheirBound) {
+  const FreeSize p = {.size = 1, .below = {.terms = {{.variables = {0}}}}, .step = 128};
+  const auto choices = [&](int64_t m) {
+    return ChoicesFor(p, {.sizes = {m, {}}, .attributes = {}, .leading = {}});
+  };
+  EXPECT_THAT(choices(128), testing::IsEmpty());
+  EXPECT_THAT(choices(129), testing::ElementsAre(128));
+  EXPECT_THAT(choices(513), testing::ElementsAre(512, 384, 256, 128));
+  EXPECT_EQ(choices(1'000'000).size(), 32U);
+  EXPECT_EQ(choices(1'000'000)[0], 999'936);
+  EXPECT_THAT(ChoicesFor(p, {.sizes = {{}, {}}, .attributes = {}, .leading = {}}),
+              testing::IsEmpty());
+}
+
+TEST(Rule, SaysWhereConditionsAreWrong) {
+  const auto rule = [](absl::string_view where) {
+    return ErrorOf(
+        absl::StrCat("rule @a (%x: [m]) where ", where, " { return %x } becomes { return %x }"));
+  };
+  EXPECT_EQ(rule("m"), "1:27: found '{', wanted 'at most' or 'below'");
+  EXPECT_EQ(rule("m at least 3"), "1:30: found 'least', wanted 'most'");
+  EXPECT_EQ(rule("m+p below m by 2"),
+            "1:25: found a sum or a product, wanted one size before 'below'");
+  EXPECT_EQ(rule("p below m"), "1:35: found '{', wanted 'by'");
+  EXPECT_EQ(rule("p below m by 0"), "1:40: found '{', wanted a number of at least 1 before it");
+  EXPECT_EQ(ErrorOf("rule @a (%x: [m]) { return %x } nearly { return %x }"),
+            "1:33: found 'nearly', wanted 'equals' or 'becomes'");
+  EXPECT_EQ(ParseMutants("mutant @a (%x: [m]) { return %x } becomes").status().message(),
+            "1:35: found 'becomes', wanted 'nearly'");
 }
 
 TEST(Rule, ReadsAlphabets) {

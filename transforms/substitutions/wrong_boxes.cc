@@ -194,7 +194,7 @@ std::string MutantSample::Pattern() const {
   std::string pattern;
   for (const AxisRuns& each : *boxes) {
     absl::StrAppend(&pattern, pattern.empty() ? "" : " ", each.axis, ":");
-    for (const Run& run : each.runs) pattern += run.wrong ? 'W' : 'R';
+    for (const AxisRun& run : each.runs) pattern += run.wrong ? 'W' : 'R';
   }
   return pattern;
 }

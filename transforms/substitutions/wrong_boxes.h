@@ -19,17 +19,17 @@
 namespace orrery::transforms::substitutions {
 
 /// Neighbours along an axis, all right or all wrong.
-struct Run {
+struct AxisRun {
   int64_t begin = 0, end = 0;
   bool wrong = false;
 
-  friend bool operator==(const Run&, const Run&) = default;
+  friend bool operator==(const AxisRun&, const AxisRun&) = default;
 };
 
 /// All of an axis. What a wrong run cuts out of the tensor is a box of elements that are wrong.
 struct AxisRuns {
   int32_t axis = -1;  // from the end, below 0
-  std::vector<Run> runs;
+  std::vector<AxisRun> runs;
 
   friend bool operator==(const AxisRuns&, const AxisRuns&) = default;
 };
