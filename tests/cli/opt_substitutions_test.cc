@@ -90,6 +90,58 @@ TEST(OptSubstitutions, ChecksRulesOfAFile) {
       HasSubstr("some.rules: 1:17: found 0 times a size"));
 }
 
+constexpr char kMutant[] = R"(mutant @rows (%x: [m,k], %w: [k,n]) where p below m by 2 {
+  %y = MatMul(%x, %w)
+  return %y
+} nearly {
+  %a, %b = Split(%x) {axis=-2, sizes=[p, m+-1*p]}
+  %y = MatMul(%a, %w)
+  return %y
+})";
+
+// What comes of a mutant is a rule like any other: it is checked, and taken where it pays.
+TEST(OptSubstitutions, MakeRulesOfMutants) {
+  Clear();
+  Write("some.mutants", kMutant);
+  const Finished made = Execute("opt some.mutants --generate-substitutions");
+  EXPECT_EQ(
+      made.out,
+      R"(// Mutants with the kernels that correct them: opt --generate-substitutions writes this file
+// of nearly.rules.
+
+// @rows: 600 shapes, 1 ways of boxes to stand, 0 of these refused: 1 rule.
+
+rule @rows_1 (%x: [m,k], %w: [k,n]) where p below m by 2 {
+  %1 = MatMul(%x, %w)
+  return %1
+} becomes {
+  %1, %2 = Split(%x) {axis=-2, sizes=[p, m+-1*p]}
+  %3 = MatMul(%1, %w)
+  %4, %5 = Split(%x) {axis=-2, sizes=[p, m+-1*p]}
+  %6 = MatMul(%5, %w)
+  %7 = Concat(%3, %6) {axis=-2}
+  return %7
+} checked on 48 shapes
+)") << made.err;
+  Write("some.rules", made.out);
+  EXPECT_EQ(Execute("opt some.rules --check-substitutions --seed 9").out,
+            "1 rule: equal on 48 shapes each, 0 of them follow from axioms\n");
+  EXPECT_THAT(Execute("opt some.mutants --check-substitutions").err,
+              HasSubstr("some.mutants: 1:1: found 'mutant', wanted 'rule'"));
+  Write("some.mutants", "mutant @a (%x: [m]) { %y = Relu(%x) return %y } nearly { return %x }");
+  EXPECT_THAT(Execute("opt some.mutants --generate-substitutions").err,
+              HasSubstr("some.mutants: mutant @a (line 1): its original is Relu; wanted Conv or "
+                        "MatMul, which are linear in each input"));
+  Write("product.orr", R"(func @f (%x: bf16[3457,8192] data, %w: bf16[8192,4096] parameter) {
+  %y: bf16[3457,4096] = MatMul(%x, %w)
+  return %y: result
+})");
+  const std::string rules = "opt product.orr --passes substitute{rules=";
+  EXPECT_THAT(Execute(rules + "standard}").out, HasSubstr("kernels   1 -> 1\n"));
+  EXPECT_THAT(Execute(rules + "standard+mutants}").out,
+              HasSubstr("// substitute: rule    1x rows_of_product_1\n"));
+}
+
 }  // namespace
 }  // namespace opt_substitutions_test_cc
 }  // namespace orrery::cli

@@ -332,7 +332,7 @@ int Main(int argc, char** argv) {
       "print-after-all", po::bool_switch(&flags.print_after_all),
       "print the IR after each pass, and after each stage of work that parallelizes a step")(
       "generate-substitutions", po::bool_switch(&flags.generate_substitutions),
-      "print the rules that come of all graphs of the alphabets of a file, or of those that "
+      "print the rules that come of the alphabets or mutants of a file, or of the alphabets that "
       "substitute uses")(
       "check-substitutions", po::bool_switch(&flags.check_substitutions),
       "execute both sides of the rules of a file, or of those that substitute uses, on random "

@@ -78,7 +78,6 @@ TEST(CorrectMutant, AWrongCorrectionIsRefused) {
            {"pads=[d, p, 0, q]", "pads=[d+-1, p, 1, q]"},
            {"Conv(%6, %2)", "Conv(%6, %3)"},
            {"Conv(%6, %2)", "Conv(%6, %1)"},
-           {"where h+1 at most 2*d, d+1 at most h", "where h+1 at most 3*d, d+1 at most h"},
            {"[h+-1*d, -1*h+2*d, h+-1*d]", "[h+-1*d+-1, -1*h+2*d, h+-1*d+1]"}}) {
     const std::string wrong = absl::StrReplaceAll(right, {{from, to}});
     ASSERT_NE(wrong, right) << from;
@@ -87,6 +86,10 @@ TEST(CorrectMutant, AWrongCorrectionIsRefused) {
         << from << " -> " << to;
   }
   EXPECT_EQ(CheckRule(ParseRules(right).value()[0]), absl::OkStatus());
+  const std::string wide =
+      absl::StrReplaceAll(Print(corrected.rules[0]), {{"h at most d", "h at most d+1"}});
+  EXPECT_THAT(std::string(CheckRule(ParseRules(wide).value()[0]).message()),
+              HasSubstr("rule @m_1 (line 1): not equal at b="));
 }
 
 // A box that is a row too small leaves one that is wrong.
@@ -120,7 +123,7 @@ TEST(CorrectMutant, ABoxThatIsTooSmallIsRefused) {
     rule.guards.push_back(Guard(AddTimes(border, 1, Whole(1)), size("m")));
     const absl::Status status = CheckRule(rule);
     EXPECT_EQ(status.ok(), late == 0);
-    const std::string wanted = late == 0 ? "" : "rule @rows: not equal at m=";
+    const std::string wanted = late == 0 ? "" : "rule @rows (line 1): not equal at m=";
     EXPECT_THAT(std::string(status.message()), HasSubstr(wanted));
   }
 }
@@ -172,7 +175,12 @@ TEST(CorrectMutant, SaysWhatCannotBeCorrected) {
             "boxes are cut");
   EXPECT_EQ(error("%y = Conv(%u, %x)"),
             "mutant @a (line 1): its image is not the first input; wanted the image first");
-  EXPECT_THAT(error("%y = MatMul(%x, %u)"), HasSubstr("mutant @a (line 1): no sizes were found"));
+  EXPECT_THAT(std::string(CorrectMutant(Mutant("mutant @a (%x: [m,k], %w: [k,n]) { %y = MatMul(%x, "
+                                               "%w) return %y } nearly { %y = Unsqueeze(%x) "
+                                               "{axes=[0]} return %y }"))
+                              .status()
+                              .message()),
+              HasSubstr("mutant @a (line 1): no sizes were found"));
 }
 
 }  // namespace

@@ -91,8 +91,8 @@ TEST(Mutants, ComputeTheSameInFunctions) {
   };
   const auto dilated = [](int size, int dilation) {
     return absl::StrReplaceAll(
-        Conv("f32[1,2,N,N]", "f32[2,2,3,3]", "f32[1,2,N,N]", "dilations=[D,D], pads=[D,D,D,D]"),
-        {{"N", absl::StrCat(size)}, {"D", absl::StrCat(dilation)}});
+        Conv("f32[1,2,#,#]", "f32[2,2,3,3]", "f32[1,2,#,#]", "dilations=[$,$], pads=[$,$,$,$]"),
+        {{"#", absl::StrCat(size)}, {"$", absl::StrCat(dilation)}});
   };
   execute(dilated(5, 7), 2);
   execute(dilated(7, 5), 3);
@@ -142,15 +142,15 @@ TEST(Mutants, DilationBesideTheSizeOfTheImagePays) {
 TEST(Mutants, RowsAndColumnsBesideTilesPay) {
   const auto rows = [](int m) {
     return absl::StrReplaceAll(
-        Function("bf16[M,8192]", "bf16[8192,4096]", "bf16[M,4096]", "MatMul(%x, %w)"),
-        {{"M", absl::StrCat(m)}});
+        Function("bf16[#,8192]", "bf16[8192,4096]", "bf16[#,4096]", "MatMul(%x, %w)"),
+        {{"#", absl::StrCat(m)}});
   };
   EXPECT_GT(Gain(rows(3457), "mutants", "a100-80gb"), 1.02);
   EXPECT_EQ(Gain(rows(3456), "mutants", "a100-80gb"), 1);
   const auto columns = [](int n) {
-    return absl::StrReplaceAll(Function("bf16[64,12,197,64]", "bf16[64,12,N,64]",
-                                        "bf16[64,12,197,N]", "MatMul(%x, %w) {transpose_w=1}"),
-                               {{"N", absl::StrCat(n)}});
+    return absl::StrReplaceAll(Function("bf16[64,12,197,64]", "bf16[64,12,#,64]",
+                                        "bf16[64,12,197,#]", "MatMul(%x, %w) {transpose_w=1}"),
+                               {{"#", absl::StrCat(n)}});
   };
   EXPECT_GT(Gain(columns(197), "mutants", "a100-80gb"), 6);
   EXPECT_LT(Gain(columns(200), "mutants", "a100-80gb"), 1.05);
