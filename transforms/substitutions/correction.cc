@@ -164,6 +164,18 @@ class Corrector {
     return value;
   }
 
+  // The same, where no op does it already.
+  int32_t AddOnce(RuleOp op) {
+    auto value = static_cast<int32_t>(mutant_.inputs.size());
+    for (const RuleOp& other : rule_.right.ops) {
+      const bool same = other.kind == op.kind && other.operands == op.operands &&
+                        other.attributes == op.attributes;
+      if (same) return value;
+      value += other.results;
+    }
+    return Add(std::move(op));
+  }
+
   // As attributes have an axis of a value of `rank` dimensions: those of images count from the
   // first.
   int64_t Named(int32_t axis, size_t rank) const {
@@ -185,7 +197,7 @@ class Corrector {
                     .results = static_cast<int32_t>(sizes.size())};
     Set(split, "axis", Integer(axis));
     Set(split, "sizes", Integers(std::move(sizes)));
-    return Add(std::move(split)) + (IsZero(before) ? 0 : 1);
+    return AddOnce(std::move(split)) + (IsZero(before) ? 0 : 1);
   }
 
   // The box, of which the boxes of axes from number i on are not yet cut.
