@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ir/op_kind.h"
 #include "support/status.h"
 #include "transforms/substitutions/check_rule.h"
 #include "transforms/substitutions/correction.h"
@@ -219,6 +220,39 @@ absl::StatusOr<Rule> RuleOf(const Rule& mutant, const SizedBoxes& own,
   return rule;
 }
 
+// The same with a bias behind the inputs that all convolutions of both sides add: boxes stay where
+// they are. Nothing of products, or where there is one.
+std::optional<Rule> WithBias(const Rule& rule) {
+  const RuleOp& original = rule.left.ops[0];
+  if (original.kind != ir::OpKind::kConv || original.operands.size() > 2) return std::nullopt;
+  Rule with = rule;
+  const auto bias = static_cast<int32_t>(rule.inputs.size());
+  const auto weights = static_cast<size_t>(original.operands[1]);
+  with.name += "_with_bias";
+  with.inputs.push_back({.name = "bias", .dims = {rule.inputs[weights].dims[0]}});
+  for (RuleSide* side : {&with.left, &with.right}) {
+    const auto make_room = [&](int32_t& value) { value += value < bias ? 0 : 1; };
+    for (RuleOp& op : side->ops) {
+      std::ranges::for_each(op.operands, make_room);
+      if (op.kind == ir::OpKind::kConv) op.operands.push_back(bias);
+    }
+    std::ranges::for_each(side->returns, make_room);
+  }
+  return with;
+}
+
+// Adds a rule where it holds, and else why not.
+void AddChecked(Rule rule, absl::string_view pattern, const Generation& options,
+                CorrectedMutant& corrected) {
+  const absl::Status status = CheckRule(rule, {.shapes = options.shapes, .seed = options.seed});
+  if (!status.ok()) {
+    corrected.refused.push_back(absl::StrCat("[", pattern, "] ", status.message()));
+    return;
+  }
+  rule.proof.shapes = options.shapes;
+  corrected.rules.push_back(std::move(rule));
+}
+
 }  // namespace
 }  // namespace correct_mutant_cc
 
@@ -238,21 +272,21 @@ absl::StatusOr<CorrectedMutant> CorrectMutant(const Rule& mutant, const Generati
   for (const auto& regime : regimes) {
     if (regime.boxes.has_value()) all.push_back(*regime.boxes);
   }
-  for (const auto& regime : regimes) {
+  for (size_t i = 0; i < regimes.size(); ++i) {
+    const auto& regime = regimes[i];
     absl::StatusOr<Rule> rule = absl::InvalidArgumentError("its borders are no sums of sizes");
     if (regime.boxes.has_value()) {
       rule = correct_mutant_cc::RuleOf(mutant, *regime.boxes, all, samples);
     }
-    const int32_t shapes = options.shapes;
-    if (rule.ok()) rule->name = absl::StrCat(mutant.name, "_", corrected.rules.size() + 1);
-    const absl::Status status =
-        rule.ok() ? CheckRule(*rule, {.shapes = shapes, .seed = options.seed}) : rule.status();
-    if (!status.ok()) {
-      corrected.refused.push_back(absl::StrCat("[", regime.pattern, "] ", status.message()));
+    if (!rule.ok()) {
+      corrected.refused.push_back(absl::StrCat("[", regime.pattern, "] ", rule.status().message()));
       continue;
     }
-    rule->proof.shapes = shapes;
-    corrected.rules.push_back(*std::move(rule));
+    rule->name = absl::StrCat(mutant.name, "_", i + 1);
+    const std::optional<Rule> with_bias = correct_mutant_cc::WithBias(*rule);
+    correct_mutant_cc::AddChecked(*std::move(rule), regime.pattern, options, corrected);
+    if (!with_bias.has_value()) continue;
+    correct_mutant_cc::AddChecked(*with_bias, regime.pattern, options, corrected);
   }
   return corrected;
 }

@@ -19,7 +19,7 @@
 
 namespace orrery::transforms::substitutions {
 
-/// What came of a mutant.
+/// What came of a mutant. Of a convolution without bias there are rules without and with one.
 struct CorrectedMutant {
   std::vector<Rule> rules;  // checked by execution; named after the mutant, with numbers
   int32_t samples = 0;      // shapes at which it was executed

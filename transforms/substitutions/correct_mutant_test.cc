@@ -38,8 +38,9 @@ Rule Mutant(absl::string_view text) { return ParseMutants(text).value()[0]; }
 TEST(CorrectMutant, FindsBoxesAndCorrectsThem) {
   const CorrectedMutant corrected = CorrectMutant(Mutant(kMiddleRow)).value();
   EXPECT_THAT(corrected.refused, testing::IsEmpty());
-  ASSERT_EQ(corrected.rules.size(), 2U);
-  EXPECT_EQ(Print(corrected.rules[1]),
+  ASSERT_EQ(corrected.rules.size(), 4U);
+  EXPECT_EQ(corrected.rules[3].name, "m_2_with_bias");
+  EXPECT_EQ(Print(corrected.rules[2]),
             R"(rule @m_2 (%x: [b,c,h,w], %u: [o,c,3,s]) where h+1 at most 2*d, d+1 at most h {
   %1 = Conv(%x, %u) {dilations=[d, e], pads=[d, p, d, q]}
   return %1
@@ -72,7 +73,7 @@ TEST(CorrectMutant, RulesHoldAtOtherShapes) {
 // What of a rule may be wrong, one thing at a time: all are refused with a counterexample.
 TEST(CorrectMutant, AWrongCorrectionIsRefused) {
   const CorrectedMutant corrected = CorrectMutant(Mutant(kMiddleRow)).value();
-  const std::string right = Print(corrected.rules[1]);
+  const std::string right = Print(corrected.rules[2]);
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
            {"Concat(%4, %8, %9)", "Concat(%9, %8, %4)"},
            {"pads=[d, p, 0, q]", "pads=[d+-1, p, 1, q]"},
