@@ -38,8 +38,7 @@ std::optional<std::vector<AxisRuns>> At(const SizedBoxes& boxes, const MutantSam
       last = *end;
       along.runs.push_back({.begin = *begin, .end = *end, .wrong = run.wrong});
     }
-    const auto rank = static_cast<int32_t>(sample.dims.size());
-    if (last != sample.dims[static_cast<size_t>(rank + axis.axis)]) return std::nullopt;
+    if (last != sample.dims[FromFirst(axis.axis, sample.dims.size())]) return std::nullopt;
     runs.push_back(std::move(along));
   }
   return runs;
@@ -52,7 +51,7 @@ bool Cover(const SizedBoxes& boxes, const MutantSample& sample) {
   std::vector<int64_t> at(sample.dims.size(), 0);
   for (const Element element : sample.elements) {
     const bool covered = std::ranges::any_of(*runs, [&](const AxisRuns& axis) {
-      const int64_t i = at[static_cast<size_t>(static_cast<int32_t>(at.size()) + axis.axis)];
+      const int64_t i = at[FromFirst(axis.axis, at.size())];
       return std::ranges::any_of(axis.runs, [&](const AxisRun& run) {
         return run.wrong && run.begin <= i && i < run.end;
       });
@@ -94,8 +93,7 @@ std::optional<SizedBoxes> FitBoxes(const Samples& samples) {
       begin = *end;
     }
     const std::optional<Expression> size = Fit(samples, [&](const MutantSample& sample) {
-      const auto rank = static_cast<int32_t>(sample.mutant_dims.size());
-      return sample.mutant_dims[static_cast<size_t>(rank + like.axis)];
+      return sample.mutant_dims[FromFirst(like.axis, sample.mutant_dims.size())];
     });
     if (!size.has_value()) return std::nullopt;
     axis.mutant_size = *size;

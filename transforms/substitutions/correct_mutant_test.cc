@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,7 +65,7 @@ TEST(CorrectMutant, TheFileIsWhatComesOfItsMutants) {
 
 // At other shapes than those with which they were made.
 TEST(CorrectMutant, RulesHoldAtOtherShapes) {
-  for (const uint64_t seed : {11, 12}) {
+  for (const uint64_t seed : {11U, 12U}) {
     EXPECT_THAT(CheckRules("mutants", {.shapes = 96, .seed = seed}).value(),
                 HasSubstr("equal on 96 shapes each, 0 of them follow"));
   }

@@ -11,6 +11,7 @@
 #include "ir/op_kind.h"
 #include "support/status.h"
 #include "transforms/substitutions/size_algebra.h"
+#include "transforms/substitutions/wrong_boxes.h"
 
 namespace orrery::transforms::substitutions {
 namespace correction_cc {
@@ -241,9 +242,8 @@ class Corrector {
   void CutOperand(const Kernel& kernel, size_t operand, int32_t axis, const Span& span,
                   RuleOp& op) {
     const std::vector<Expression>& dims = kernel.dims[operand];
-    op.operands[operand] =
-        Part(op.operands[operand], Named(axis, dims.size()), span,
-             dims[static_cast<size_t>(static_cast<int32_t>(dims.size()) + axis)]);
+    op.operands[operand] = Part(op.operands[operand], Named(axis, dims.size()), span,
+                                dims[FromFirst(axis, dims.size())]);
   }
 
   absl::Status CutProduct(const Kernel& kernel, int32_t axis, const Span& span, RuleOp& op) {
@@ -282,7 +282,7 @@ class Corrector {
   // Rows of the image that rows of maps look at, and the padding that they have then.
   absl::Status CutImage(const Kernel& kernel, int32_t axis, const Span& span, RuleOp& op) {
     const size_t count = kernel.dims[0].size() - 2;
-    const auto at = static_cast<size_t>(static_cast<int32_t>(count) + axis);
+    const size_t at = FromFirst(axis, count);
     const Expression& size = kernel.dims[0][at + 2];
     const Expression stride = ListOf(op, "strides", count, 1)[at];
     const Expression dilation = ListOf(op, "dilations", count, 1)[at];

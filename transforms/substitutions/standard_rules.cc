@@ -50,7 +50,8 @@ absl::StatusOr<std::vector<Rule>> LoadRules(absl::string_view names) {
   for (const absl::string_view name : absl::StrSplit(names, '+')) {
     ORRERY_ASSIGN_OR_RETURN(const std::vector<Rule> more, standard_rules_cc::Read(name));
     for (const Rule& rule : more) {
-      if (!standard_rules_cc::IsBuiltIn(name)) ORRERY_RETURN_IF_ERROR(Annotate(CheckRule(rule), name));
+      if (!standard_rules_cc::IsBuiltIn(name))
+        ORRERY_RETURN_IF_ERROR(Annotate(CheckRule(rule), name));
     }
     rules.insert(rules.end(), more.begin(), more.end());
   }

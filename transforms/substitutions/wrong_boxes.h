@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_SUBSTITUTIONS_WRONG_BOXES_H_
 #define ORRERY_TRANSFORMS_SUBSTITUTIONS_WRONG_BOXES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,6 +34,9 @@ struct AxisRuns {
 
   friend bool operator==(const AxisRuns&, const AxisRuns&) = default;
 };
+
+/// The number from 0 of an axis of a tensor of `rank` dimensions that counts from the end, below 0.
+inline size_t FromFirst(int32_t axis, size_t rank) { return rank - static_cast<size_t>(-axis); }
 
 /// What an element of a mutant is. kNone: 0 on both sides whatever the inputs, as where a kernel
 /// sees nothing but padding; boxes may have it or not.
