@@ -123,7 +123,7 @@ TEST(PlacerWalk, EndsWhereAllAreClosed) {
   question.is_open = [&](size_t i) { return i % 2 == 0 && !played.contains(i); };
   question.choices = {
       .things = {{1}, {2}}, .labels = 2, .with = [](size_t, const std::vector<int>& labels) {
-        return static_cast<size_t>(labels[0] + 2 * labels[1]);
+        return static_cast<size_t>(labels[0]) + 2 * static_cast<size_t>(labels[1]);
       }};
   const std::unique_ptr<Walk> walk = kReinforceMethod.make(question);
   for (std::vector<size_t> next = walk->Next(3, 0); !next.empty(); next = walk->Next(3, 0)) {
