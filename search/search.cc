@@ -170,7 +170,8 @@ class Search {
          .likely = likely,
          .is_open = [&](size_t i) { return IsWorthIt(i); },
          .seed = options_.seed,
-         .features = options_.features});
+         .features = options_.features,
+         .choices = options_.choices});
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (state_[i] == State::kPlayed) walk->Found(i, ScoreOf(i));
     }
@@ -207,9 +208,8 @@ class Search {
   void SetEndTime() {
     const double seconds = options_.budget.seconds;
     if (seconds <= 0) return;
-    using Span = std::chrono::duration<double>;
     const auto after = [](TimePoint begin, double span) {
-      return begin + std::chrono::duration_cast<TimePoint::duration>(Span(span));
+      return begin + std::chrono::round<TimePoint::duration>(std::chrono::duration<double>(span));
     };
     end_time_ = std::max(after(options_.begun, seconds),
                          after(std::chrono::steady_clock::now(), seconds / 4));

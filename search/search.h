@@ -71,6 +71,8 @@ struct SearchOptions {
   std::function<int32_t(size_t)> changes = {};
   /// As in WalkQuestion.
   std::function<std::vector<double>(size_t)> features = {};
+  /// Likewise.
+  WalkChoices choices = {};
   /// Where given, called at the end with the walk of a method that was taken.
   std::function<void(const Walk&)> walked = {};
 };

@@ -101,16 +101,33 @@ std::vector<size_t> ChoiceList::Neighbours(size_t i) const {
     digits[thing] = own;
   }
   const std::vector<int> labels = LabelsOf(i);
-  for (const size_t other : plans_.Neighbours(plan)) {
-    const Options& of_other = OptionsOfPlan(other);
-    for (size_t thing = 0; thing < things_; ++thing) {
-      const auto found = std::ranges::find(of_other[thing], labels[thing]);
-      const bool has = found != of_other[thing].end();
-      digits[thing] = has ? static_cast<size_t>(found - of_other[thing].begin()) : 0;
-    }
-    places.push_back(At(other, digits));
-  }
+  for (const size_t other : plans_.Neighbours(plan)) places.push_back(WithLabels(other, labels));
   return places;
+}
+
+size_t ChoiceList::WithLabels(size_t plan, std::span<const int> labels) const {
+  ORRERY_CHECK(labels.size() == things_) << labels.size() << " labels of " << things_ << " things";
+  const Options& options = OptionsOfPlan(plan);
+  Digits digits(things_, 0);
+  for (size_t thing = 0; thing < things_; ++thing) {
+    const auto found = std::ranges::find(options[thing], labels[thing]);
+    if (found != options[thing].end()) {
+      digits[thing] = static_cast<size_t>(found - options[thing].begin());
+    }
+  }
+  return At(plan, digits);
+}
+
+size_t ChoiceList::With(size_t i, std::span<const int> labels) const {
+  return WithLabels(PlanOf(i), labels);
+}
+
+int ChoiceList::label_limit() const {
+  int limit = 0;
+  for (size_t thing = 0; thing < things_; ++thing) {
+    limit = std::max(limit, choices_->LabelsOf(thing));
+  }
+  return limit;
 }
 
 int32_t ChoiceList::ChangesOf(size_t i) const {

@@ -30,6 +30,8 @@ class PlanChoices {
   virtual int64_t ClassOf(const transforms::ParallelPlan& plan) const = 0;
   /// The labels that a thing may have in plans of a class other than 0, ascending, 0 among them.
   virtual std::vector<int> OptionsOf(int64_t plan_class, size_t thing) const = 0;
+  /// What a thing is, as numbers: of all as many, of like ones like numbers.
+  virtual std::vector<double> FeaturesOf(size_t thing) const = 0;
   /// Does to a plan what labels say, of the first things one each; others are as the plan says.
   virtual void Apply(std::span<const int> labels, transforms::ParallelPlan& plan) const = 0;
 };
@@ -69,6 +71,14 @@ class ChoiceList {
   /// Those of the plan; then for each thing and each label but 0 whether it has it, 0 or 1.
   std::vector<double> FeaturesOf(size_t i) const;
 
+  /// The one that has the same plan as the `i`-th, and of each thing that label; where it is none
+  /// of the thing's options, 0. Requires a label for each thing.
+  size_t With(size_t i, std::span<const int> labels) const;
+  /// What a thing is, as numbers (PlanChoices::FeaturesOf).
+  std::vector<double> FeaturesOfThing(size_t thing) const { return choices_->FeaturesOf(thing); }
+  /// Labels of all things are below that.
+  int label_limit() const;
+
  private:
   using Options = std::vector<std::vector<int>>;  // by thing
   using Digits = std::vector<size_t>;             // by thing, which of its options
@@ -80,6 +90,7 @@ class ChoiceList {
   Digits DigitsOf(size_t i) const;
   std::vector<int> LabelsOf(size_t i) const;
   size_t At(size_t plan, const Digits& digits) const;
+  size_t WithLabels(size_t plan, std::span<const int> labels) const;
 
   const PlanList& plans_;
   std::unique_ptr<const PlanChoices> choices_;

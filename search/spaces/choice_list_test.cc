@@ -31,6 +31,9 @@ class Colours final : public PlanChoices {
     if (thing == 1) return {0, 1};
     return plan_class == 4 ? std::vector{0, 2} : std::vector{0, 1, 2};
   }
+  std::vector<double> FeaturesOf(size_t thing) const override {
+    return {static_cast<double>(thing)};
+  }
   void Apply(std::span<const int> labels, ParallelPlan& plan) const override {
     for (const int label : labels) plan.split_at += std::to_string(label);
   }

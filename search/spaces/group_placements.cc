@@ -3,6 +3,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -29,6 +30,7 @@ constexpr double kLeastPart = 0.01;  // of all flops, that a group by names has
 struct NamedOp {
   std::vector<std::string> names;  // of its results, one at least
   double flops = 0;
+  double place = 0;  // of all named ones, 0 to 1
   bool is_loss = false;
 
   const std::string& name() const { return names.front(); }
@@ -40,6 +42,7 @@ std::vector<NamedOp> NamedOps(const ir::Function& step) {
   for (const ir::OpId op : transforms::FindChain(step, transforms::FindPhases(step)).ops) {
     NamedOp named = {.names = {},
                      .flops = transforms::FlopsOf(step, op),
+                     .place = static_cast<double>(ops.size()),
                      .is_loss = step.info(op).is_loss || step.info(op).seeds_backward};
     for (int32_t i = 0; i < step.result_count(op); ++i) {
       const absl::string_view name = step.value_name(step.result(op, i));
@@ -47,7 +50,20 @@ std::vector<NamedOp> NamedOps(const ir::Function& step) {
     }
     if (!named.names.empty()) ops.push_back(std::move(named));
   }
+  for (NamedOp& op : ops) op.place /= static_cast<double>(ops.size());
   return ops;
+}
+
+double FlopsOf(std::span<const NamedOp> ops) {
+  return std::accumulate(ops.begin(), ops.end(), 0.0,
+                         [](double sum, const NamedOp& op) { return sum + op.flops; });
+}
+
+// Of ops of which there is one at least.
+GroupShare ShareOf(std::span<const NamedOp> ops, double all_flops) {
+  GroupShare share = {.flops = all_flops > 0 ? FlopsOf(ops) / all_flops : 0};
+  for (const NamedOp& op : ops) share.place += op.place / static_cast<double>(ops.size());
+  return share;
 }
 
 // Ops whose names begin with `prefix`, and then end or go on behind what is between parts.
@@ -57,10 +73,7 @@ struct NameGroup {
   bool whole = true;  // else those of names that end there
   size_t next = 0;    // where the next part of their names begins
 
-  double flops() const {
-    return std::accumulate(ops.begin(), ops.end(), 0.0,
-                           [](double sum, const NamedOp& op) { return sum + op.flops; });
-  }
+  double flops() const { return FlopsOf(ops); }
   std::string pattern() const {
     const std::string end = whole ? absl::StrCat("([", kNameSeparators, "]|$)") : "$";
     return absl::StrCat("^", QuotedName(prefix), end);
@@ -102,7 +115,8 @@ absl::StatusOr<OpGroups> GroupsByName(const ir::Function& step, size_t most) {
   std::erase_if(groups.front().ops,
                 [](const group_placements_cc::NamedOp& op) { return op.is_loss; });
   const auto flops = [](const NameGroup& group) { return group.flops(); };
-  const double least = flops(groups.front()) * group_placements_cc::kLeastPart;
+  const double all_flops = flops(groups.front());
+  const double least = all_flops * group_placements_cc::kLeastPart;
   std::vector<NameGroup> done;  // that names do not divide, or into too many
   bool divided = false;
   while (!groups.empty()) {
@@ -129,9 +143,10 @@ absl::StatusOr<OpGroups> GroupsByName(const ir::Function& step, size_t most) {
         "names of ops tell no 2 to ", most, " groups apart; wanted names with parts, or patterns"));
   }
   std::ranges::stable_sort(done, std::ranges::greater(), flops);
-  OpGroups result = {.patterns = {}, .apart = true};
+  OpGroups result = {.patterns = {}, .shares = {}, .apart = true};
   for (size_t i = 1; i < std::min(done.size(), most); ++i) {
     result.patterns.push_back(done[i].pattern());
+    result.shares.push_back(group_placements_cc::ShareOf(done[i].ops, all_flops));
   }
   return result;
 }
@@ -139,6 +154,7 @@ absl::StatusOr<OpGroups> GroupsByName(const ir::Function& step, size_t most) {
 absl::StatusOr<OpGroups> GroupsOfPatterns(const ir::Function& step, absl::string_view patterns) {
   OpGroups groups;
   std::vector<group_placements_cc::NamedOp> left = group_placements_cc::NamedOps(step);
+  const double all_flops = group_placements_cc::FlopsOf(left);
   for (const absl::string_view text : absl::StrSplit(patterns, ';')) {
     const RE2 pattern({text.data(), text.size()}, RE2::Quiet);
     if (text.empty() || text.find('=') != absl::string_view::npos || !pattern.ok()) {
@@ -149,11 +165,14 @@ absl::StatusOr<OpGroups> GroupsOfPatterns(const ir::Function& step, absl::string
       return std::ranges::any_of(
           op.names, [&](const std::string& name) { return RE2::PartialMatch(name, pattern); });
     };
-    if (std::erase_if(left, matches) == 0) {
+    const auto rest = std::stable_partition(left.begin(), left.end(), std::not_fn(matches));
+    if (rest == left.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", text, "' matches no forward op that no pattern before it does; `opt` prints names"));
     }
     groups.patterns.emplace_back(text);
+    groups.shares.push_back(group_placements_cc::ShareOf({rest, left.end()}, all_flops));
+    left.erase(rest, left.end());
   }
   groups.covers_all = left.empty();
   return groups;
@@ -171,6 +190,11 @@ std::vector<int> GroupPlacements::OptionsOf(int64_t plan_class, size_t /*thing*/
   std::vector<int> options(static_cast<size_t>(plan_class));
   std::iota(options.begin(), options.end(), 0);
   return options;
+}
+
+std::vector<double> GroupPlacements::FeaturesOf(size_t thing) const {
+  if (groups_.shares.empty()) return {0, 0};
+  return {groups_.shares[thing].flops, groups_.shares[thing].place};
 }
 
 void GroupPlacements::Apply(std::span<const int> labels, transforms::ParallelPlan& plan) const {

@@ -18,11 +18,18 @@
 
 namespace orrery::search {
 
+/// What a group of ops is among all.
+struct GroupShare {
+  double flops = 0;  // which part of the flops of forward it has, 0 to 1
+  double place = 0;  // where its ops are in the order of forward, on average, 0 to 1
+};
+
 /// Groups of forward ops that are placed, each as a whole; all other ops are the rest.
 struct OpGroups {
-  std::vector<std::string> patterns;  // RE2 of names; the first that is found counts
-  bool apart = false;                 // no op is found by two of them
-  bool covers_all = false;            // there is no rest
+  std::vector<std::string> patterns;    // RE2 of names; the first that is found counts
+  std::vector<GroupShare> shares = {};  // of each; none: nobody says
+  bool apart = false;                   // no op is found by two of them
+  bool covers_all = false;              // there is no rest
 };
 
 /// At most so many groups, by names: ops whose names begin alike are one; the one of most flops is
@@ -50,6 +57,8 @@ class GroupPlacements final : public PlanChoices {
   int LabelsOf(size_t) const override { return static_cast<int>(most_sets_); }
   int64_t ClassOf(const transforms::ParallelPlan& plan) const override;
   std::vector<int> OptionsOf(int64_t plan_class, size_t thing) const override;
+  /// Its GroupShare.
+  std::vector<double> FeaturesOf(size_t thing) const override;
   void Apply(std::span<const int> labels, transforms::ParallelPlan& plan) const override;
 
  private:

@@ -51,6 +51,18 @@ std::vector<int> JoinedChoices::OptionsOf(int64_t plan_class, size_t thing) cons
   return one == 0 ? std::vector<int>{0} : kinds_[kind]->OptionsOf(one, of_kind);
 }
 
+std::vector<double> JoinedChoices::FeaturesOf(size_t thing) const {
+  std::vector<double> features;
+  for (size_t kind = 0; kind < kinds_.size(); ++kind) {
+    const bool own = kind == things_[thing].kind;
+    if (kinds_[kind]->size() == 0) continue;
+    std::vector<double> of_kind = kinds_[kind]->FeaturesOf(own ? things_[thing].thing : 0);
+    if (!own) of_kind.assign(of_kind.size(), 0);
+    features.insert(features.end(), of_kind.begin(), of_kind.end());
+  }
+  return features;
+}
+
 void JoinedChoices::Apply(std::span<const int> labels, transforms::ParallelPlan& plan) const {
   std::vector<std::vector<int>> of_kind(kinds_.size());
   for (size_t i = 0; i < labels.size(); ++i) of_kind[things_[i].kind].push_back(labels[i]);

@@ -26,6 +26,8 @@ class JoinedChoices final : public PlanChoices {
   int LabelsOf(size_t thing) const override;
   int64_t ClassOf(const transforms::ParallelPlan& plan) const override;
   std::vector<int> OptionsOf(int64_t plan_class, size_t thing) const override;
+  /// Those of the thing's kind, where others have as many 0.
+  std::vector<double> FeaturesOf(size_t thing) const override;
   void Apply(std::span<const int> labels, transforms::ParallelPlan& plan) const override;
 
  private:

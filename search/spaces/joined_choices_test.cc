@@ -40,6 +40,9 @@ class Letters final : public PlanChoices {
     std::iota(options.begin(), options.end(), 0);
     return options;
   }
+  std::vector<double> FeaturesOf(size_t thing) const override {
+    return {static_cast<double>(first_), static_cast<double>(thing)};
+  }
   void Apply(std::span<const int> labels, ParallelPlan& plan) const override {
     for (const int label : labels) {
       plan.split_at += label == 0 ? '-' : static_cast<char>(first_ + label - 1);

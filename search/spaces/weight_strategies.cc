@@ -1,6 +1,7 @@
 #include "search/spaces/weight_strategies.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -91,6 +92,14 @@ std::vector<int> WeightStrategies::OptionsOf(int64_t plan_class, size_t thing) c
     ++label;
   }
   return options;
+}
+
+std::vector<double> WeightStrategies::FeaturesOf(size_t thing) const {
+  const auto power = [](int64_t size) {
+    return std::log2(static_cast<double>(std::max<int64_t>(1, size)));
+  };
+  const WeightKind& kind = kinds_[thing];
+  return {power(kind.elements), power(kind.sizes.front()), power(kind.sizes.back())};
 }
 
 void WeightStrategies::Apply(std::span<const int> labels, transforms::ParallelPlan& plan) const {

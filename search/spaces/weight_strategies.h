@@ -51,6 +51,8 @@ class WeightStrategies final : public PlanChoices {
   int LabelsOf(size_t thing) const override;
   int64_t ClassOf(const transforms::ParallelPlan& plan) const override;
   std::vector<int> OptionsOf(int64_t plan_class, size_t thing) const override;
+  /// Powers of two of its elements and of its first and last dimension.
+  std::vector<double> FeaturesOf(size_t thing) const override;
   void Apply(std::span<const int> labels, transforms::ParallelPlan& plan) const override;
 
  private:

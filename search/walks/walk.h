@@ -15,6 +15,19 @@
 
 namespace orrery::search {
 
+/// Candidates that are a base, as a plan by its axes is, and beside it a label for each of some
+/// things, as the devices of groups of ops.
+struct WalkChoices {
+  /// What each thing is, as numbers: of all as many, of like ones like numbers. None: candidates
+  /// are not made so.
+  std::vector<std::vector<double>> things = {};
+  /// Labels are below that.
+  int labels = 0;
+  /// The candidate that has the base of one, and of each thing that label; where the thing cannot
+  /// have it there, 0.
+  std::function<size_t(size_t, const std::vector<int>&)> with = {};
+};
+
 /// What a walk may ask about candidates. All live longer.
 struct WalkQuestion {
   /// All of them, the most promising first.
@@ -31,6 +44,7 @@ struct WalkQuestion {
   uint32_t seed = 1;
   /// What one is, as numbers: of all as many, of like ones like numbers; null: nobody says.
   std::function<std::vector<double>(size_t)> features = {};
+  WalkChoices choices = {};
 };
 
 /// How good a candidate is. What fits is better than what does not.

@@ -116,11 +116,23 @@ class PlanFinder {
   }
 
   absl::Status Walk() {
-    return job_.choices == nullptr ? WalkThrough(job_.plans) : WalkThrough(*job_.choices);
+    return job_.choices == nullptr ? WalkThrough(job_.plans, {})
+                                   : WalkThrough(*job_.choices, ChoicesOf(*job_.choices));
+  }
+
+  static search::WalkChoices ChoicesOf(const search::ChoiceList& list) {
+    search::WalkChoices choices = {
+        .things = {},
+        .labels = list.label_limit(),
+        .with = [&](size_t i, const std::vector<int>& labels) { return list.With(i, labels); }};
+    for (size_t thing = 0; thing < list.things(); ++thing) {
+      choices.things.push_back(list.FeaturesOfThing(thing));
+    }
+    return choices;
   }
 
   template <typename List>
-  absl::Status WalkThrough(const List& list) {
+  absl::Status WalkThrough(const List& list, search::WalkChoices choices) {
     search::KnownResults known;
     if (outcome_.expert.has_value()) {
       known[list.PlaceOf(outcome_.expert->place)] = outcome_.expert->results;
@@ -133,6 +145,7 @@ class PlanFinder {
     options.family = [&](size_t i) { return list.FamilyOf(i); };
     options.changes = [&](size_t i) { return list.ChangesOf(i); };
     options.features = [&](size_t i) { return list.FeaturesOf(i); };
+    options.choices = std::move(choices);
     options.walked = [&](const search::Walk& walk) { outcome_.log = walk.Log(); };
     const search::PlansView plans(list.size(), [&](size_t i) { return list[i]; });
     ORRERY_ASSIGN_OR_RETURN(const search::SearchRows rows,
