@@ -90,10 +90,11 @@ inline bool Near(const Tensor& ours, const Tensor& expected) {
          Distance(ours, expected) <= (expected.is_float() ? kTolerance * largest : 0);
 }
 
-/// Whether it is an op of whole matrices, and ranks have parts of its own.
+/// Whether it is an op of whole matrices, or of whole parameters, and ranks have parts of its own.
 inline bool LacksMatrices(const OpInfo& info, const Types& operands) {
-  if (!info.of_matrices) return false;
   const Sharding& sharding = operands[0].sharding;
+  if (info.name == "Adafactor" || info.name == "AdafactorVectors") return !sharding.split.empty();
+  if (!info.of_matrices) return false;
   const size_t rank = operands[0].dims.size();
   return !sharding.at(rank - 1).empty() || !sharding.at(rank - 2).empty();
 }
