@@ -11,7 +11,6 @@
 #include "gtest/gtest.h"
 #include "ir/op_info.h"
 #include "ir/op_kind.h"
-#include "ir/optimizer_operands.h"
 #include "ir/sharding_oracle_test_util.h"
 #include "ir/tensor_parts.h"
 #include "tests/ir_text/examples.h"
@@ -337,16 +336,11 @@ int CheckRule(const Example& example, const Mesh& mesh, Oracle& oracle) {
   return accepted;
 }
 
-// The same for ops that shard their results by themselves: operands of one shape sharded alike, and
-// means beside a parameter as far as they have its dimensions.
+// The same for ops that shard their results by themselves: operands sharded alike.
 int CheckAlike(const Example& example, const Mesh& mesh, Oracle& oracle) {
   int accepted = 0;
   for (const TensorType& sharded : AllShardings(example.operands[0], mesh)) {
-    Types types = example.operands;
-    for (TensorType& type : types) {
-      const bool beside = example.info().op_class == OpClass::kOptimizer;
-      if (beside || type.dims == sharded.dims) type.sharding = SplitBeside(sharded, type.dims);
-    }
+    const Types types = oracle::ShardedAlike(example.info(), example.operands, sharded);
     if (types != example.operands && oracle.Check(types)) ++accepted;
   }
   return accepted;

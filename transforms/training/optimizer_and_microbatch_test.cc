@@ -101,7 +101,13 @@ return %dw: gradient(%w), %db: gradient(%b), %ds: gradient(%s))";
   ir::Function step = ParseLines(lines);
   ASSERT_TRUE(AppendOptimizer(step, "adafactor").value());
   ASSERT_TRUE(ir::Verify(step).ok()) << ir::Verify(step);
-  EXPECT_EQ(OpLines(step), "");
+  EXPECT_EQ(OpLines(step), R"(%dw: f32[2,4,6] = Abs(%w)
+%db: bf16[6] = Abs(%b)
+%ds: f32[] = Abs(%s)
+%w': f32[2,4,6], %w.r': f32[2,4,1], %w.c': f32[2,1,6] = Adafactor(%w, %w.r, %w.c, %dw) {parameters=1}
+%b': bf16[6], %s': f32[], %b.master': f32[6], %s.master': f32[], %b.v': f32[6], %s.v': f32[] = AdafactorVectors(%b, %s, %b.master, %s.master, %b.v, %s.v, %db, %ds) {parameters=2}
+return %w': updated(%w), %w.r': updated(%w.r), %w.c': updated(%w.c), %b': updated(%b), %s': updated(%s), %b.master': updated(%b.master), %s.master': updated(%s.master), %b.v': updated(%b.v), %s.v': updated(%s.v)
+)");
 }
 
 constexpr char kBatch[] =
