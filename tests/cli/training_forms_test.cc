@@ -208,6 +208,15 @@ TEST(Optimizers, AdafactorSharesOutWhatIsNoMeanOverParts) {
   }
 }
 
+// 16 heads on five ranks are twenty, whoever updates them.
+TEST(Optimizers, AdafactorIsPaddedAsAdamIs) {
+  Clear();
+  const std::string plan = "--hp 5 --uneven pad --sharding megatron --optimizer ";
+  const json padded = Play(plan + "adafactor"), adam = Play(plan + "adam");
+  EXPECT_EQ(Held(padded, "parameters"), Held(adam, "parameters"));
+  EXPECT_LT(Held(padded, "optimizer"), Held(adam, "optimizer") / 2);
+}
+
 TEST(Optimizers, AdafactorSaysWhereItIsNot) {
   Clear();
   EXPECT_THAT(Error("--dp 2 --zero 1 --optimizer adafactor --offload optimizer"),
