@@ -162,10 +162,16 @@ struct OpInfo {
   /// Of an optimizer that a step may be made with: what it is called where one is chosen, "adam".
   absl::string_view chosen_as = {};
   /// Of an optimizer: the suffix of each kind of state that it keeps of a parameter, "m,v"; each is
-  /// fp32 and as large as the parameter.
+  /// fp32 and as large as the parameter, unless `state_dims` says otherwise.
   absl::string_view states = {};
+  /// Of an optimizer: the dims of what it keeps as kind number `state` of a parameter of those
+  /// dims: as many, and each as large or 1. Null: the parameter's.
+  Dims (*state_dims)(const Dims& parameter, size_t state) = nullptr;
   /// Of an optimizer: it is for matrices of hidden layers alone, and Adam updates all else.
   bool of_matrices = false;
+  /// Of an optimizer that is for parameters of two dimensions or more alone: the op that updates
+  /// the others.
+  absl::string_view of_vectors = {};
 };
 
 /// Number of op kinds; kinds are 0 … OpKindCount() - 1.

@@ -6,11 +6,13 @@
 
 #include "ir/attributes.h"
 #include "ir/function.h"
+#include "ir/type.h"
 
 // An optimizer updates all parameters of a rank in one op, as the fused optimizers of the
 // frameworks do. Its operands come in groups of as many tensors as there are parameters: the
 // parameters, then each kind of state (fp32 master copies, moments), then the gradients. Its
-// results are the parameters and the states, in the same places, written in place.
+// results are the parameters and the states, in the same places, written in place. State has the
+// dimensions of its parameter, some of which may be of one element: means over them.
 
 namespace orrery::ir {
 
@@ -25,6 +27,13 @@ inline size_t ParameterCount(const AttributeSet& attributes) {
 /// What Muon multiplies an orthogonal matrix of these dims with, its last two: 0.2 times the root
 /// of the larger one.
 double MuonScale(const Dims& dims);
+
+/// Whether dimension `dim` of a tensor of dims `dims`, which an optimizer has beside a parameter,
+/// is that of the parameter, and split as it is: not a mean over it.
+bool HasDimension(const Dims& parameter, const Dims& dims, size_t dim);
+
+/// How that tensor is split: as the parameter, in the dimensions that it has of it.
+Sharding SplitBeside(const TensorType& parameter, const Dims& dims);
 
 /// The operands of one optimizer, good while its function stays as it is.
 class OptimizerOperands {

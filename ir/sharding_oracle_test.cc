@@ -336,14 +336,11 @@ int CheckRule(const Example& example, const Mesh& mesh, Oracle& oracle) {
   return accepted;
 }
 
-// The same for ops that shard their results by themselves: operands of one shape sharded alike.
+// The same for ops that shard their results by themselves: operands sharded alike.
 int CheckAlike(const Example& example, const Mesh& mesh, Oracle& oracle) {
   int accepted = 0;
   for (const TensorType& sharded : AllShardings(example.operands[0], mesh)) {
-    Types types = example.operands;
-    for (TensorType& type : types) {
-      if (type.dims == sharded.dims) type.sharding = sharded.sharding;
-    }
+    const Types types = oracle::ShardedAlike(example.info(), example.operands, sharded);
     if (types != example.operands && oracle.Check(types)) ++accepted;
   }
   return accepted;

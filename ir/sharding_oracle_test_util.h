@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/op_info.h"
+#include "ir/optimizer_operands.h"
 #include "ir/tensor.h"
 #include "ir/tensor_parts.h"
 
@@ -90,12 +91,23 @@ inline bool Near(const Tensor& ours, const Tensor& expected) {
          Distance(ours, expected) <= (expected.is_float() ? kTolerance * largest : 0);
 }
 
-/// Whether it is an op of whole matrices, and ranks have parts of its own.
+/// Whether it is an op of whole matrices, or of whole parameters, and ranks have parts of its own.
 inline bool LacksMatrices(const OpInfo& info, const Types& operands) {
-  if (!info.of_matrices) return false;
   const Sharding& sharding = operands[0].sharding;
+  if (info.name == "Adafactor" || info.name == "AdafactorVectors") return !sharding.split.empty();
+  if (!info.of_matrices) return false;
   const size_t rank = operands[0].dims.size();
   return !sharding.at(rank - 1).empty() || !sharding.at(rank - 2).empty();
+}
+
+/// Operands of the shape of `sharded` as that, and what an optimizer has beside a parameter, the
+/// first of them, as far as it has its dimensions.
+inline Types ShardedAlike(const OpInfo& info, Types types, const TensorType& sharded) {
+  const bool beside = info.op_class == OpClass::kOptimizer;
+  for (TensorType& type : types) {
+    if (beside || type.dims == sharded.dims) type.sharding = SplitBeside(sharded, type.dims);
+  }
+  return types;
 }
 
 /// Expects that evaluating says so.

@@ -210,7 +210,8 @@ TEST(ModelFlags, HelpNamesWhatThereIs) {
   boost::program_options::options_description options;
   AddModelFlags(options, flags);
   const auto help = [&](const char* flag) { return options.find(flag, false).description(); };
-  EXPECT_EQ(help("optimizer"), "none, sgd, momentum, adam, adagrad, lion or muon [adam]");
+  EXPECT_EQ(help("optimizer"),
+            "none, sgd, momentum, adam, adagrad, lion, adafactor or muon [adam]");
   EXPECT_THAT(help("loss"), HasSubstr(": auto, cross-entropy, mse, sum or none, "));
   for (const cost_models::CostModelInfo* info : cost_models::AllCostModels()) {
     EXPECT_THAT(help("cost-model"), HasSubstr(std::string(info->name)));

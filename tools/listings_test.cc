@@ -57,8 +57,8 @@ TEST(KnownValues, AreThoseThatAnAxisTakes) {
 }
 
 TEST(KnownValues, AreFewWordsOfOtherFlags) {
-  EXPECT_THAT(KnownValues("optimizer", {}),
-              ElementsAre("none", "sgd", "momentum", "adam", "adagrad", "lion", "muon"));
+  EXPECT_THAT(KnownValues("optimizer", {}), ElementsAre("none", "sgd", "momentum", "adam",
+                                                        "adagrad", "lion", "adafactor", "muon"));
   EXPECT_THAT(KnownValues("space", {}), ElementsAre("default", "full"));
   EXPECT_THAT(KnownValues("passes", {}), IsSupersetOf({"simplify"}));
   EXPECT_THAT(KnownValues("batch-size", {}), IsEmpty());

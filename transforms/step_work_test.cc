@@ -65,7 +65,7 @@ TEST(StepStages, AreTheseInThisOrder) {
   for (const StepStage* stage : AllStepStages()) names.emplace_back(stage->name);
   EXPECT_THAT(names, ElementsAre("slice", "microbatch", "negatives", "pad", "shard", "fp8",
                                  "zero-groups", "cut", "recompute", "offload-activations", "zero",
-                                 "orthogonalize", "offload-optimizer", "unfold-slices"));
+                                 "average", "orthogonalize", "offload-optimizer", "unfold-slices"));
 }
 
 // Else plans share nothing from there on.

@@ -21,7 +21,13 @@ inline constexpr double kLearningRate = 0.001;
 
 /// The types of the results of any optimizer: those of its parameters and states.
 absl::Status InferOptimizer(const OpTypes& op, TypeList& results);
-/// Its shardings: all that belongs to a parameter is split as that is.
+/// The same of one whose state is of other dims than the parameter, as OpInfo::state_dims says of
+/// each of so many kinds.
+absl::Status InferOptimizer(const OpTypes& op, size_t states,
+                            Dims (*state_dims)(const Dims& parameter, size_t state),
+                            TypeList& results);
+/// Its shardings: all that belongs to a parameter is split as that is, in the dimensions that it
+/// has of it.
 absl::Status ShardOptimizer(const OpTypes& op, TypeList& results);
 
 /// The elements of all parameters of an optimizer.

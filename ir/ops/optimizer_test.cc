@@ -192,7 +192,7 @@ TEST(Optimizers, AreChosenByNamesOfTheirOwn) {
     EXPECT_EQ(info.op_class, OpClass::kOptimizer) << info.name;
     names += std::string(info.chosen_as) + " " + std::string(info.states) + "; ";
   }
-  EXPECT_EQ(names, "sgd ; momentum m; adam m,v; adagrad v; lion m; muon m; ");
+  EXPECT_EQ(names, "sgd ; momentum m; adam m,v; adagrad v; lion m; adafactor r,c; muon m; ");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "ir/optimizer_operands.h"
 #include "lowering/blocks/task_name.h"
 #include "support/check.h"
+#include "transforms/memory/adafactor_update.h"
 #include "transforms/memory/muon_update.h"
 
 namespace orrery::search {
@@ -279,9 +280,12 @@ absl::StatusOr<WorkerStep> WorkerStepOf(const Setting& setting, const Run& run) 
   using worker_step_cc::Kernel;
   using worker_step_cc::Trained;
   ORRERY_CHECK(run.pipelined.stages.size() == 1 && run.program.rank_count() == 1) << "one rank";
-  if (transforms::HasMuon(setting.step)) {
+  const bool muon = transforms::HasMuon(setting.step);
+  if (muon || transforms::HasAdafactor(setting.step)) {
     return absl::FailedPreconditionError(
-        "servers update parts of weights, and Muon whole matrices; wanted another `optimizer`");
+        absl::StrCat("servers update parts of weights, and ",
+                     muon ? "Muon whole matrices" : "Adafactor by means over whole ones",
+                     "; wanted another `optimizer`"));
   }
   const std::vector<Trained> trained = worker_step_cc::TrainedOf(run.pipelined.stages[0].update);
   const std::vector<Kernel> kernels = worker_step_cc::KernelsOf(run);

@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
          "them with `stages`"},
         {1, "simulate " + kMlp + " --optimizer lamb",
          "simulate: mlp:layers=4,dim=64: there is no optimizer 'lamb'; wanted none, sgd, momentum, "
-         "adam, adagrad, lion or muon"},
+         "adam, adagrad, lion, adafactor or muon"},
         {1, "simulate " + kMlp + " --symbol batch",
          "simulate: --symbol 'batch': wanted NAME=NUMBER, as in batch=8"}}));
 

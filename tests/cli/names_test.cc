@@ -157,8 +157,9 @@ TEST(BashCompletion, OffersValues) {
   EXPECT_THAT(Offered("simulate", "simulate --recompute "),
               IsSupersetOf({"none", "selective", "full"}));
   EXPECT_THAT(Offered("simulate", "simulate --zero "), ElementsAre("0", "1", "2", "3"));
-  EXPECT_THAT(Offered("simulate", "simulate --optimizer "),
-              ElementsAre("none", "sgd", "momentum", "adam", "adagrad", "lion", "muon"));
+  EXPECT_THAT(
+      Offered("simulate", "simulate --optimizer "),
+      ElementsAre("none", "sgd", "momentum", "adam", "adagrad", "lion", "adafactor", "muon"));
   EXPECT_THAT(Offered("grid_search", "grid_search --space f"), ElementsAre("full"));
   EXPECT_THAT(Offered("grid_search", "grid_search --schedule 1f1b,inter"),
               ElementsAre("1f1b,interleaved", "1f1b,interleaved-zero-bubble"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "tests/cli/json_of.h"
 #include "tests/cli/run.h"
@@ -161,6 +162,72 @@ TEST(Optimizers, KeepWhatTheySay) {
   EXPECT_EQ(state("lion"), adam / 12 * 8);
   EXPECT_EQ(state("muon"), adam - 4 * kOfLayers);
   EXPECT_GT(StepTime(Play("--dp 1 --optimizer muon")), StepTime(Play("--dp 1 --optimizer adam")));
+}
+
+// Numbers that a matrix has of its rows and its columns: of a layer four of 1024 x 1024 and two of
+// 1024 x 4096, of the model a table and logits.
+constexpr int64_t kRowsAndColumns =
+    kLayers * (4 * 2 * kHidden + 2 * 5 * kHidden) + 2 * (kVocab + kHidden);
+constexpr int64_t kMatrixElements = kLayers * 12 * kHidden * kHidden + 2 * kVocab * kHidden;
+
+// A master copy, rows and columns of matrices, and a moment of vectors; in fp32 the last two alone.
+TEST(Optimizers, AdafactorKeepsRowsAndColumns) {
+  Clear();
+  const int64_t parameters = Held(Play("--dp 1 --optimizer adam"), "optimizer") / 12;
+  const int64_t vectors = parameters - kMatrixElements;
+  EXPECT_GT(vectors, 0);
+  const int64_t moments = 4 * (kRowsAndColumns + vectors);
+  const json narrow = Play("--dp 1 --optimizer adafactor");
+  EXPECT_EQ(Held(narrow, "optimizer"), 4 * parameters + moments);
+  const std::string wide = absl::StrReplaceAll(kGpt, {{"--dtype bf16", ""}});
+  EXPECT_EQ(
+      Held(JsonOf(absl::StrCat("simulate ", wide, "--dp 1 --optimizer adafactor")), "optimizer"),
+      moments);
+  // Fewer bytes are moved than Adam's 30 an element: 22.
+  EXPECT_LT(StepTime(narrow), StepTime(Play("--dp 1 --optimizer adam")));
+}
+
+// What ranks share out of it are master copies and moments of vectors, and of means one kind of
+// each matrix: rows or columns are whole.
+TEST(Optimizers, AdafactorSharesOutWhatIsNoMeanOverParts) {
+  Clear();
+  const int64_t whole = Held(Play("--dp 1 --optimizer adafactor"), "optimizer");
+  for (const std::string plan :
+       {"--dp 2 --zero 1", "--dp 2 --zero 2 --micro-batches 2", "--dp 2 --zero 3",
+        "--dp 2 --hp 2 --zero 1", "--hp 2", "--hp 2 --sharding megatron",
+        "--dp 2 --pp 2 --micro-batches 2 --zero 3 --recompute full"}) {
+    SCOPED_TRACE(plan);
+    const json report = Play(plan + " --optimizer adafactor");
+    const int64_t held = Held(report, "optimizer");
+    EXPECT_LT(held, whole);
+    EXPECT_LT(held, Held(Play(plan + " --optimizer adagrad"), "optimizer"));
+    if (plan.starts_with("--dp 2 --zero")) {
+      EXPECT_GT(held, whole / 2);
+      EXPECT_LT(held, whole / 2 + 4 * kRowsAndColumns);
+    }
+  }
+}
+
+// 16 heads on five ranks are twenty, whoever updates them.
+TEST(Optimizers, AdafactorIsPaddedAsAdamIs) {
+  Clear();
+  const std::string plan = "--hp 5 --uneven pad --sharding megatron --optimizer ";
+  const json padded = Play(plan + "adafactor"), adam = Play(plan + "adam");
+  EXPECT_EQ(Held(padded, "parameters"), Held(adam, "parameters"));
+  EXPECT_LT(Held(padded, "optimizer"), Held(adam, "optimizer") / 2);
+}
+
+TEST(Optimizers, AdafactorSaysWhereItIsNot) {
+  Clear();
+  EXPECT_THAT(Error("--dp 2 --zero 1 --optimizer adafactor --offload optimizer"),
+              HasSubstr("Adafactor on the host has %"));
+  EXPECT_THAT(Error("--dp 2 --zero 1 --optimizer adafactor --offload optimizer"),
+              HasSubstr("wanted --hp 1 and --zero 0, --offload none or activations, or another "
+                        "optimizer\n"));
+  EXPECT_EQ(Error("--dp 2 --optimizer adafactor --offload optimizer"), "");
+  EXPECT_THAT(Error("--dp 2 --optimizer adafactor --update ps --server-place workers"),
+              HasSubstr("servers update parts of weights, and Adafactor by means over whole ones; "
+                        "wanted another --optimizer"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "ir/models/model_test_util.h"
 #include "ir/op_kind.h"
 #include "ir/text/text.h"
@@ -47,12 +48,17 @@ ir::Function StepOf(absl::string_view keys, const transforms::StepOptions& optio
   return step;
 }
 
+// `priced`: tensor parallelism by prices, and not by columns and rows.
 void ExpectTheSameHoweverItIsSpread(const ir::Function& step,
-                                    const std::vector<ParallelPlan>& plans) {
+                                    const std::vector<ParallelPlan>& plans, bool priced = false) {
   const Named inputs = RandomInputs(step, 7), expected = RunAll(step, inputs).outputs;
   for (const ParallelPlan& plan : plans) {
     SCOPED_TRACE(ToString(plan));
-    const auto parallel = transforms::ParallelTransform3d(step, transforms::ByFlops(plan), {});
+    const transforms::PlainPrices prices(
+        transforms::MakeMesh(plan).value(),
+        {.flops = 1e9, .bytes = 1e12, .link = 1e11, .latency = 1e-9});
+    const auto parallel = transforms::ParallelTransform3d(step, transforms::ByFlops(plan),
+                                                          {.prices = priced ? &prices : nullptr});
     ASSERT_TRUE(parallel.ok()) << parallel.status();
     const PipelinedOutcome outcome =
         RunPipelined(*parallel, OrdersOf(plan.schedule->name, *parallel), inputs);
@@ -79,12 +85,61 @@ const std::vector<ParallelPlan>& Plans() {
 // Muon makes whole matrices orthogonal, of which ranks have parts: by hp, by ZeRO, and by both. The
 // whole step computes it as one op, the others as many.
 TEST(Optimizers, ComputeTheSameHoweverTheyAreSpread) {
-  for (const char* optimizer : {"adagrad", "lion", "muon"}) {
+  for (const char* optimizer : {"adagrad", "lion", "adafactor", "muon"}) {
     for (const absl::string_view keys : {kLlama, kGpt}) {
       SCOPED_TRACE(absl::StrCat(optimizer, " ", keys));
       ExpectTheSameHoweverItIsSpread(StepOf(keys, {.optimizer = optimizer}), Plans());
     }
   }
+}
+
+// A step of Adafactor in which all that it knows tells: gradients beside the moments that are
+// there, the norm that it clips by, and how large weights are. Those of its defaults hardly do.
+ir::Function Adafactor(const ir::Function& model) {
+  ir::Function step = model;
+  const absl::Status status = transforms::MakeTrainingStep(step, {.optimizer = "adafactor"});
+  EXPECT_TRUE(status.ok()) << status;
+  const std::string text = absl::StrReplaceAll(
+      ir::Print(step), {{"{parameters=", "{beta2=0.25, clip=0.001, lr=100.0, parameters="}});
+  absl::StatusOr<ir::Function> parsed = ir::ParseFunction(text);
+  EXPECT_TRUE(parsed.ok()) << parsed.status();
+  return parsed.ok() ? *std::move(parsed) : step;
+}
+
+// Means and norms are over all of a parameter, of which ranks have parts.
+TEST(Optimizers, AdafactorAddsUpWhatRanksHave) {
+  std::vector<ParallelPlan> plans = Plans();
+  plans.push_back({.hp = 4});
+  plans.push_back({.dp = 2, .hp = 2, .zero = 2});
+  plans.push_back({.dp = 2, .pp = 2, .microbatches = 2, .zero = 3});
+  plans.back().recompute = transforms::ParseRecomputePolicy("full").value();
+  for (const absl::string_view keys : {kLlama, kGpt}) {
+    SCOPED_TRACE(keys);
+    const ir::Function step = Adafactor(ir::BuildModel("gpt", keys, 4));
+    ExpectTheSameHoweverItIsSpread(step, plans);
+    ExpectTheSameHoweverItIsSpread(step, plans, true);
+  }
+}
+
+// Experts are matrices in a row, each with means of its own; the norms are of all of them.
+TEST(Optimizers, AdafactorIsOfAllMatricesOfAParameter) {
+  ExpectTheSameHoweverItIsSpread(
+      Adafactor(ir::BuildModel("gpt",
+                               "layers=2,hidden=8,heads=2,seq=4,vocab=8,mlp=swiglu,ffn=8,experts=4,"
+                               "tied_embeddings=0",
+                               8)),
+      {{.ep = 2},
+       {.dp = 2, .ep = 2, .microbatches = 2, .zero = 1},
+       {.pp = 2, .cp = 2, .ep = 2, .microbatches = 2, .zero = 3}},
+      true);
+}
+
+// 3 ranks divide neither rows nor columns, and of 16 bits a master copy is what is updated.
+TEST(Optimizers, AdafactorTakesUnevenShardsAndMasterCopies) {
+  ExpectTheSameHoweverItIsSpread(Adafactor(ir::BuildModel("gpt", kLlama, 6)),
+                                 {{.dp = 3, .zero = 1}, {.dp = 3, .zero = 3}});
+  ExpectTheSameHoweverItIsSpread(Adafactor(ir::BuildModel("gpt", kLlama, 4, ir::DType::kBF16)),
+                                 {{.dp = 2, .zero = 1}, {.hp = 2}, {.dp = 2, .hp = 2, .zero = 3}});
 }
 
 // 3 ranks do not divide the dimensions of weights.

@@ -112,7 +112,11 @@ class Planner {
   void PlanUpdate(const ParameterUpdate& update) {
     const Shard* shard = PlanParameter(stage_.update, update.parameter);
     if (shard == nullptr) return;
+    const Function& function = stage_.update.function;
+    const ir::Dims& dims = function.type(update.parameter).dims;
     for (const ValueId state : update.states) {
+      // Means over the dimension of the shard are whole.
+      if (!ir::HasDimension(dims, function.type(state).dims, shard->dim)) continue;
       plan_.states[OriginOf(stage_.update, state)] = *shard;
     }
   }

@@ -25,7 +25,7 @@ struct Shard {
 struct ZeroPlan {
   using Shards = absl::flat_hash_map<ir::ValueId, Shard>;
 
-  Shards parameters;  // whose state is
+  Shards parameters;  // whose state is, where it has the dimension
   Shards states;
   /// Of ZeRO's stages 2 and 3: what backward makes, before it is reduced; and, by values of the
   /// update, what it receives of that from other stages.

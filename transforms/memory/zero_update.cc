@@ -136,9 +136,11 @@ class UpdateSharder {
     const ir::OptimizerOperands old(from, op);
     std::vector<ValueId> operands;
     for (size_t i = 0; i < old.all().size() && copy_.status().ok(); ++i) {
-      const Shard* const shard = ShardOf(old.parameters()[old.ParameterOf(i)]);
+      const ValueId parameter = old.parameters()[old.ParameterOf(i)];
+      const Shard* const shard = ShardOf(parameter);
       const ValueId here = copy_[old.all()[i]];
-      const bool whole = shard != nullptr && !IsShard(here, *shard);
+      const bool whole = shard != nullptr && !IsShard(here, *shard) &&
+                         ir::HasDimension(from.type(parameter).dims, type(here).dims, shard->dim);
       operands.push_back(whole ? copy_.Scatter(here, *shard, in_place_, "") : here);
     }
     std::vector<std::string> names;

@@ -23,7 +23,18 @@ constexpr size_t kLongestName = 10'000;
 class Pinner {
  public:
   Pinner(const Function& function, const ir::Mesh& mesh, ir::AxisIndex axis)
-      : function_(function), mesh_(mesh), axis_(axis), pins_(function.value_limit(), kNoLayout) {}
+      : function_(function),
+        mesh_(mesh),
+        axis_(axis),
+        pins_(function.value_limit(), kNoLayout),
+        is_state_(function.value_limit(), 0) {
+    for (const ir::Input& input : function.inputs()) {
+      is_state_[input.value] = input.role == ir::InputRole::kState ? 1 : 0;
+    }
+    for (const ir::Output& output : function.outputs()) {
+      if (output.of.valid() && is_state_[output.of] != 0) is_state_[output.value] = 1;
+    }
+  }
 
   absl::StatusOr<PinnedLayouts> Run(const std::vector<ShardingPin>& pins) {
     for (const ShardingPin& pin : pins) {
@@ -89,6 +100,10 @@ class Pinner {
           Where(pin), ir::PrintValue(function_, value), " is ", ir::ToString(type, mesh_),
           "; wanted one of its ", rank, " dimensions, counted from 0, or whole"));
     }
+    // Means over that dimension follow their parameter.
+    if (pin.dim >= 0 && is_state_[value] != 0 && type.dims[static_cast<size_t>(pin.dim)] == 1) {
+      return absl::OkStatus();
+    }
     if (pin.dim >= 0 && !CanSplit(type, static_cast<size_t>(pin.dim), axis_, mesh_)) {
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kDivisibility,
@@ -105,6 +120,7 @@ class Pinner {
   const ir::Mesh& mesh_;
   const ir::AxisIndex axis_;
   PinnedLayouts pins_;
+  IdTable<ValueId, char> is_state_;  // and what becomes of it
 };
 
 }  // namespace

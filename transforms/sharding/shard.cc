@@ -260,7 +260,8 @@ class Sharder {
     for (size_t i = operands.count(); i < operands.all().size(); ++i) {
       const ValueId operand = operands.all()[i];
       const ValueId parameter = operands.parameters()[operands.ParameterOf(i)];
-      const ir::Sharding wanted = builder_.type(values_[parameter]).sharding;
+      const ir::Sharding wanted =
+          ir::SplitBeside(builder_.type(values_[parameter]), function_.type(operand).dims);
       const AxisList partial = builder_.type(values_[operand]).sharding.partial;
       const bool clash = std::any_of(partial.axes().begin(), partial.axes().end(),
                                      [&](AxisIndex axis) { return wanted.Uses(axis); });

@@ -342,14 +342,18 @@ class Planner {
     Decide(from, factor == ir::kNoFactor ? kWhole : Find(rule.operands[0], factor), open);
   }
 
-  // State is split as its parameter is.
+  // State is split as its parameter is, where it has that dimension.
   void FollowParameters(OpId op) {
     const ir::OptimizerOperands operands(function_, op);
     for (size_t i = 0; i < operands.all().size(); ++i) {
       const ValueId operand = operands.all()[i];
       const ValueId parameter = operands.parameters()[operands.ParameterOf(i)];
       if (dims_[operand] != kUndecided) continue;
-      dims_[operand] = dims_[parameter];
+      const int8_t dim = dims_[parameter];
+      const bool lacks =
+          dim >= 0 && !ir::HasDimension(function_.type(parameter).dims,
+                                        function_.type(operand).dims, static_cast<size_t>(dim));
+      dims_[operand] = lacks ? kWhole : dim;
       open_[operand] = open_[parameter];
     }
   }

@@ -110,7 +110,9 @@ absl::StatusOr<std::vector<size_t>> ShardingChoices::AllowedBy(const ShardingNod
   for (const ValueId value : node.values) {
     const AxisLayout pin = pins_[value];
     if (pin == kNoLayout || pin == kReducedLayout) continue;
-    std::erase_if(allowed, [&](size_t s) { return (*node.strategies)[s].results[0] != pin; });
+    const size_t position = nodes_.PositionOf(value);
+    std::erase_if(allowed,
+                  [&](size_t s) { return (*node.strategies)[s].results[position] != pin; });
     if (!allowed.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "the pin of ", ir::PrintValue(problem_.function, value),

@@ -89,7 +89,7 @@ class ShardingChoices {
   /// How the node of `use` wants its value by its `choice`.
   AxisLayout WantedBy(const ShardingUse& use, const ShardingChoice& choice) const {
     const OpStrategy& strategy = StrategyOf(use.node, choice);
-    return use.operand < 0 ? strategy.results[0]
+    return use.operand < 0 ? strategy.results[use.position]
                            : strategy.operands[static_cast<size_t>(use.operand)];
   }
 

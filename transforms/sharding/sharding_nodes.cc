@@ -50,8 +50,28 @@ size_t ShardingNodes::AddNode(std::string name, bool is_group) {
 
 void ShardingNodes::AddValue(size_t node, ValueId value) {
   node_of_[value] = static_cast<int32_t>(node);
-  if (!nodes_[node].is_group) position_[value] = static_cast<int8_t>(nodes_[node].values.size());
+  const size_t position = nodes_[node].is_group ? ShapeIn(node, problem_.function.type(value).dims)
+                                                : nodes_[node].values.size();
+  position_[value] = static_cast<int8_t>(position);
   nodes_[node].values.push_back(value);
+}
+
+// The number of a shape in a group, which has it from now on.
+size_t ShardingNodes::ShapeIn(size_t node, const ir::Dims& dims) {
+  if (shapes_.size() <= node) shapes_.resize(node + 1);
+  std::vector<ir::Dims>& shapes = shapes_[node];
+  const auto found = std::ranges::find(shapes, dims);
+  if (found != shapes.end()) return static_cast<size_t>(found - shapes.begin());
+  shapes.push_back(dims);
+  return shapes.size() - 1;
+}
+
+// How a shape of the group is split where the parameter is in `layout`.
+AxisLayout ShardingNodes::LayoutIn(size_t node, size_t shape, AxisLayout layout) const {
+  const std::vector<ir::Dims>& shapes = shapes_[node];
+  const bool lacks =
+      layout >= 0 && !ir::HasDimension(shapes[0], shapes[shape], static_cast<size_t>(layout));
+  return lacks ? kWholeLayout : layout;
 }
 
 // What an optimizer brings together is sharded alike: inputs that are its operands, and its
@@ -61,7 +81,7 @@ void ShardingNodes::AddOptimizer(OpId op) {
   const ir::OptimizerOperands operands(function, op);
   const size_t first = nodes_.size();
   for (const ValueId parameter : operands.parameters()) {
-    AddNode(ir::PrintValue(function, parameter), true);
+    ShapeIn(AddNode(ir::PrintValue(function, parameter), true), function.type(parameter).dims);
   }
   for (size_t i = 0; i < operands.all().size(); ++i) {
     const ValueId operand = operands.all()[i];
@@ -70,7 +90,10 @@ void ShardingNodes::AddOptimizer(OpId op) {
     if (takes && i < operands.first_gradient()) {
       AddValue(node, operand);
     } else {
-      uses_.push_back({.value = operand, .node = static_cast<int32_t>(node), .operand = -1});
+      uses_.push_back({.value = operand,
+                       .node = static_cast<int32_t>(node),
+                       .operand = -1,
+                       .position = ShapeIn(node, function.type(operand).dims)});
     }
   }
   for (int32_t i = 0; i < function.result_count(op); ++i) {
@@ -89,13 +112,19 @@ void ShardingNodes::AddInputs() {
 void ShardingNodes::AddGroupStrategies(size_t node) {
   const auto& values = nodes_[node].values;
   std::vector<OpStrategy>& strategies = of_groups_.emplace_back();
-  strategies.push_back({.operands = {}, .results = {kWholeLayout}});
-  for (size_t d = 0; d < problem_.function.type(values[0]).dims.size(); ++d) {
+  const auto add = [&](AxisLayout layout) {
+    OpStrategy& strategy = strategies.emplace_back();
+    for (size_t shape = 0; shape < shapes_[node].size(); ++shape) {
+      strategy.results.push_back(LayoutIn(node, shape, layout));
+    }
+  };
+  add(kWholeLayout);
+  for (size_t d = 0; d < shapes_[node][0].size(); ++d) {
     const auto can = [&](ValueId value) {
-      return CanSplit(problem_.function.type(value), d, problem_);
+      const ir::TensorType& type = problem_.function.type(value);
+      return !ir::HasDimension(shapes_[node][0], type.dims, d) || CanSplit(type, d, problem_);
     };
-    if (!std::ranges::all_of(values, can)) continue;
-    strategies.push_back({.operands = {}, .results = {static_cast<AxisLayout>(d)}});
+    if (std::ranges::all_of(values, can)) add(static_cast<AxisLayout>(d));
   }
   nodes_[node].strategies = &strategies;
 }
@@ -111,8 +140,8 @@ void ShardingNodes::AddGroupSeconds(OpId op) {
     for (OpStrategy& strategy : of_groups_[group]) {
       std::vector<TensorType> types;
       for (size_t k = 0; k < operands.groups(); ++k) {
-        const ValueId operand = operands.all()[operands.Position(k, i)];
-        types.push_back(InLayout(function.type(operand), strategy.results[0], problem_.axis));
+        const TensorType& type = function.type(operands.all()[operands.Position(k, i)]);
+        types.push_back(InLayout(type, strategy.results[ShapeIn(group, type.dims)], problem_.axis));
       }
       std::vector<const TensorType*> positions;
       for (const TensorType& type : types) positions.push_back(&type);
@@ -141,7 +170,10 @@ void ShardingNodes::AddOp(OpId op, const std::vector<OpStrategy>& strategies) {
 void ShardingNodes::AddOutputs() {
   for (const ir::Output& output : problem_.function.outputs()) {
     if (!output.of.valid() || node_of_[output.value] == node_of_[output.of]) continue;
-    uses_.push_back({.value = output.value, .node = node_of_[output.of], .operand = -1});
+    uses_.push_back({.value = output.value,
+                     .node = node_of_[output.of],
+                     .operand = -1,
+                     .position = PositionOf(output.of)});
   }
 }
 
@@ -152,7 +184,13 @@ ShardingUse ShardingNodes::UseOf(OpId op, size_t i) const {
     return {.value = value, .node = node_of_op_[op], .operand = static_cast<int>(i)};
   }
   const size_t parameter = ir::OptimizerOperands(function, op).ParameterOf(i);
-  return {.value = value, .node = node_of_op_[op] + static_cast<int32_t>(parameter), .operand = -1};
+  const int32_t node = node_of_op_[op] + static_cast<int32_t>(parameter);
+  const auto& shapes = shapes_[static_cast<size_t>(node)];
+  const auto shape = std::ranges::find(shapes, function.type(value).dims);
+  return {.value = value,
+          .node = node,
+          .operand = -1,
+          .position = static_cast<size_t>(shape - shapes.begin())};
 }
 
 }  // namespace orrery::transforms

@@ -227,10 +227,19 @@ class Finder {
     const ir::OptimizerOperands operands(function_, op);
     for (size_t i = 0; i < operands.all().size(); ++i) {
       const ValueId parameter = operands.parameters()[operands.ParameterOf(i)];
-      TieAlike(parameter, operands.all()[i]);
+      TieBeside(parameter, operands.all()[i]);
       if (std::cmp_less(i, function_.result_count(op))) {
-        TieAlike(parameter, function_.result(op, static_cast<int32_t>(i)));
+        TieBeside(parameter, function_.result(op, static_cast<int32_t>(i)));
       }
+    }
+  }
+
+  // What an optimizer has beside a parameter lacks dimensions over which it is a mean.
+  void TieBeside(ValueId parameter, ValueId value) {
+    const ir::Dims &dims = DimsOf(value), &own = DimsOf(parameter);
+    if (dims.size() != own.size()) return FixAll(parameter), FixAll(value);
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (ir::HasDimension(own, dims, d)) Unite(At(parameter, d), At(value, d));
     }
   }
 

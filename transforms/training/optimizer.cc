@@ -1,3 +1,4 @@
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,14 @@ using ir::Function;
 using ir::OutputRole;
 using ir::ValueId;
 
+// A state of the parameter, as the optimizer of that kind keeps it, or a master copy of it.
+ir::TensorType StateOf(ir::TensorType parameter, ir::OpKind kind, std::optional<size_t> state) {
+  parameter.dtype = ir::DType::kF32;
+  const auto dims = ir::GetOpInfo(kind).state_dims;
+  if (state.has_value() && dims != nullptr) parameter.dims = dims(parameter.dims, *state);
+  return parameter;
+}
+
 // The kind of the optimizer of that name; false: there is none.
 bool Find(absl::string_view name, ir::OpKind& kind) {
   for (int k = 0; k < ir::OpKindCount(); ++k) {
@@ -42,19 +51,19 @@ std::vector<ValueId> Operands(ir::Builder& b, ir::OpKind kind,
     operands.push_back(gradient.of);
     low_precision = low_precision || ir::SizeOf(b.type(gradient.of).dtype) < 4;
   }
-  const auto add_state = [&](absl::string_view suffix) {
+  const auto add_state = [&](absl::string_view suffix, std::optional<size_t> state) {
     for (const ir::Output& gradient : gradients) {
-      ir::TensorType type = b.type(gradient.of);
-      type.dtype = ir::DType::kF32;
+      const ir::TensorType type = StateOf(b.type(gradient.of), kind, state);
       const absl::string_view name = b.function().value_name(gradient.of);
       operands.push_back(b.AddInput(name.empty() ? "" : b.FreeName(absl::StrCat(name, ".", suffix)),
                                     type, ir::InputRole::kState));
     }
   };
-  if (low_precision) add_state("master");
+  if (low_precision) add_state("master", std::nullopt);
+  size_t number = 0;
   for (const absl::string_view state :
        absl::StrSplit(ir::GetOpInfo(kind).states, ',', absl::SkipEmpty())) {
-    add_state(state);
+    add_state(state, number++);
   }
   for (const ir::Output& gradient : gradients) operands.push_back(gradient.value);
   return operands;
@@ -82,27 +91,42 @@ void Append(ir::Builder& b, ir::OpKind kind, const std::vector<ir::Output>& grad
   }
 }
 
+// What updates the parameters that an optimizer is not for.
+ir::OpKind KindForOthers(const ir::OpInfo& info) {
+  return info.of_vectors.empty() ? ir::OpKind::kAdam : *ir::FindOp(info.of_vectors);
+}
+
+// Marks the parameters that an optimizer is for.
+IdTable<ValueId, char> FindOwn(const Function& function, const ir::OpInfo& info) {
+  if (info.of_matrices) return FindHiddenMatrices(function);
+  IdTable<ValueId, char> own(function.value_limit(), 1);
+  for (const ir::Output& output : function.outputs()) {
+    if (info.of_vectors.empty() || output.role != OutputRole::kGradient) continue;
+    own[output.of] = function.type(output.of).dims.size() >= 2 ? 1 : 0;
+  }
+  return own;
+}
+
 absl::StatusOr<Function> AppendTo(Function function, ir::OpKind kind) {
-  const bool of_matrices = ir::GetOpInfo(kind).of_matrices;
-  IdTable<ValueId, char> hidden(function.value_limit(), 1);
-  if (of_matrices) hidden = FindHiddenMatrices(function);
+  const ir::OpInfo& info = ir::GetOpInfo(kind);
+  const IdTable<ValueId, char> own = FindOwn(function, info);
   std::vector<ir::Output> gradients, others, outputs;
   for (const ir::Output& output : function.outputs()) {
     if (output.role != OutputRole::kGradient) {
       outputs.push_back(output);
     } else {
-      (hidden[output.of] != 0 ? gradients : others).push_back(output);
+      (own[output.of] != 0 ? gradients : others).push_back(output);
     }
   }
-  if (gradients.empty()) {
+  if (gradients.empty() && info.of_matrices) {
     return absl::InvalidArgumentError(absl::StrCat(
-        function.name(), ": `optimizer` ", ir::GetOpInfo(kind).chosen_as,
+        function.name(), ": `optimizer` ", info.chosen_as,
         ": it trains no matrix between hidden layers, so that all were Adam's; wanted a model that "
         "does, or `optimizer` adam"));
   }
   ir::Builder b(std::move(function));
   Append(b, kind, gradients, outputs);
-  Append(b, ir::OpKind::kAdam, others, outputs);
+  Append(b, KindForOthers(info), others, outputs);
   b.function().SetOutputs(std::move(outputs));
   return std::move(b).Finalize();
 }

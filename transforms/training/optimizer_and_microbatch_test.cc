@@ -74,9 +74,9 @@ TEST(AppendOptimizer, NeedsGradientsAndAKnownKind) {
   ir::Function step = ParseLines(With(TwoGradients("f32", "f32"), {{kX, ""}}));
   EXPECT_FALSE(AppendOptimizer(step, "none").value());
   for (ir::Function* function : {&plain, &step}) {
-    EXPECT_EQ(
-        AppendOptimizer(*function, "lamb").status().message(),
-        "there is no optimizer 'lamb'; wanted none, sgd, momentum, adam, adagrad, lion or muon");
+    EXPECT_EQ(AppendOptimizer(*function, "lamb").status().message(),
+              "there is no optimizer 'lamb'; wanted none, sgd, momentum, adam, adagrad, lion, "
+              "adafactor or muon");
   }
 }
 
@@ -88,6 +88,26 @@ return %y: result)");
   EXPECT_EQ(MakeTrainingStep(step, {.optimizer = "muon"}).message(),
             "f: `optimizer` muon: it trains no matrix between hidden layers, so that all were "
             "Adam's; wanted a model that does, or `optimizer` adam");
+}
+
+// Of matrices means over a dimension, which is left as one element; of vectors and scalars a moment
+// of their own. Each kind has its op, with a master copy where one of its parameters is narrow.
+TEST(AppendOptimizer, KeepsMeansOfMatricesAlone) {
+  const std::string lines = R"(%w: f32[2,4,6] parameter, %b: bf16[6] parameter, %s: f32[] parameter
+%dw: f32[2,4,6] = Abs(%w)
+%db: bf16[6] = Abs(%b)
+%ds: f32[] = Abs(%s)
+return %dw: gradient(%w), %db: gradient(%b), %ds: gradient(%s))";
+  ir::Function step = ParseLines(lines);
+  ASSERT_TRUE(AppendOptimizer(step, "adafactor").value());
+  ASSERT_TRUE(ir::Verify(step).ok()) << ir::Verify(step);
+  EXPECT_EQ(OpLines(step), R"(%dw: f32[2,4,6] = Abs(%w)
+%db: bf16[6] = Abs(%b)
+%ds: f32[] = Abs(%s)
+%w': f32[2,4,6], %w.r': f32[2,4,1], %w.c': f32[2,1,6] = Adafactor(%w, %w.r, %w.c, %dw) {parameters=1}
+%b': bf16[6], %s': f32[], %b.master': f32[6], %s.master': f32[], %b.v': f32[6], %s.v': f32[] = AdafactorVectors(%b, %s, %b.master, %s.master, %b.v, %s.v, %db, %ds) {parameters=2}
+return %w': updated(%w), %w.r': updated(%w.r), %w.c': updated(%w.c), %b': updated(%b), %s': updated(%s), %b.master': updated(%b.master), %s.master': updated(%s.master), %b.v': updated(%b.v), %s.v': updated(%s.v)
+)");
 }
 
 constexpr char kBatch[] =

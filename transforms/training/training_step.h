@@ -57,7 +57,8 @@ absl::StatusOr<bool> BuildBackward(ir::Function& function);
 
 /// Appends one optimizer op for all parameters that have a gradient, by its name (OptimizerNames),
 /// or "none", which changes nothing. One that is for matrices of hidden layers alone ("muon")
-/// stands beside one of Adam for all else; an error where no such matrix is trained. State is fp32;
+/// stands beside one of Adam for all else; an error where no such matrix is trained. One that keeps
+/// other state of vectors ("adafactor") makes two ops. State is fp32;
 /// parameters of 16 or 8 bits get an fp32 master copy, as mixed-precision training has it. The
 /// gradients are no longer returned; the updated parameters and states are. False when there is no
 /// gradient to use.
