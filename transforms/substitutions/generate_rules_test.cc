@@ -8,11 +8,13 @@
 #include <cstdlib>
 #include <iostream>
 #include <iterator>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "support/sanitized_test_util.h"
 #include "transforms/substitutions/standard_rules.h"
 
 namespace orrery::transforms::substitutions {
@@ -80,7 +82,9 @@ TEST(GenerateRules, TheFileIsWhatComesOfItsAlphabets) {
   const std::vector<Rule> axioms = ParseRules(kAxioms).value();
   const absl::string_view slow = SlowOfThisTurn();
   EXPECT_EQ(alphabets.size(), 24U);
-  for (size_t i = 0; i < alphabets.size(); ++i) {
+  std::vector<size_t> places(alphabets.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  for (const size_t i : CasesToWalk(places)) {
     const auto start_of = [&](size_t of) {
       return of == alphabets.size()
                  ? kGeneratedRules.size()
