@@ -112,8 +112,8 @@ class Baseline {
 /// What a policy is to be rewarded for.
 class Rewards {
  public:
-  /// Of what takes as long as the first that fitted 0, of half of that log 2; less than that of
-  /// what does not fit, or cannot be played.
+  /// Of what takes as long as the first that fitted, of those that are asked for, 0, of half of
+  /// that log 2; less than that of what does not fit, or cannot be played.
   double Of(const std::optional<WalkScore>& score) {
     constexpr double kMisfit = -2, kInfeasible = -3;
     if (!score.has_value()) return kInfeasible;

@@ -75,13 +75,16 @@ class PlacerWalk final : public Walk {
     return neighbours.empty() || draws_.Unit() >= kElsewhere ? base : draws_.Of(neighbours);
   }
 
-  // A policy that would have nothing but what is known is of no more use: another begins.
+  // A policy that would have nothing but what is known is of no more use: another begins, which has
+  // nothing to learn from what that one drew.
   bool Place(std::set<size_t>& taken) {
-    constexpr int kRestarts = 4;
-    for (int i = 0; i < kRestarts; ++i) {
-      if (PlaceByPolicy(taken)) return true;
+    constexpr int kPolicies = 4;
+    if (PlaceByPolicy(taken)) return true;
+    for (int i = 1; i < kPolicies; ++i) {
       placer_ = Placer(question_.choices, draws_);
+      placed_.clear();
       ++restarts_;
+      if (PlaceByPolicy(taken)) return true;
     }
     return false;
   }
