@@ -12,10 +12,7 @@ ChoiceList::ChoiceList(const PlanList& plans, std::unique_ptr<const PlanChoices>
                        size_t most)
     : plans_(plans), choices_(std::move(choices)) {
   ORRERY_CHECK(plans.size() <= most) << "plans of a list with choices";
-  for (const transforms::ParallelPlan& plan : plans_) {
-    classes_.push_back(choices_->ClassOf(plan));
-    with_ += classes_.back() != 0 ? 1 : 0;
-  }
+  for (const transforms::ParallelPlan& plan : plans_) classes_.push_back(choices_->ClassOf(plan));
   while (things_ < choices_->size() && CountOf(things_ + 1) <= most) ++things_;
   for (const int64_t one : std::set(classes_.begin(), classes_.end())) {
     options_[one] = OptionsOf(one, things_);

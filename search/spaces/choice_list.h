@@ -53,8 +53,6 @@ class ChoiceList {
   size_t things() const { return things_; }
   /// How many are not, for there would be too many combinations: they are as the plan says.
   size_t things_left() const { return choices_->size() - things_; }
-  /// How many plans of the list have something to choose.
-  size_t plans_with_choices() const { return with_; }
 
   /// The `i`-th, made anew.
   transforms::ParallelPlan operator[](size_t i) const;
@@ -98,7 +96,6 @@ class ChoiceList {
   size_t things_ = 0;
   std::map<int64_t, Options> options_;  // by class
   std::vector<size_t> begins_;          // by plan, and of the one behind the last
-  size_t with_ = 0;
 };
 
 }  // namespace orrery::search

@@ -60,7 +60,6 @@ TEST(ChoiceList, HasEachCombinationOnce) {
   const ChoiceList list(plans, std::make_unique<Colours>());
   EXPECT_EQ(list.things(), 2);
   EXPECT_EQ(list.things_left(), 0);
-  EXPECT_EQ(list.plans_with_choices(), 2);
   EXPECT_THAT(Texts(list), ElementsAre("1:00", "2:00", "2:10", "2:20", "2:01", "2:11", "2:21",
                                        "4:00", "4:20", "4:01", "4:21"));
   EXPECT_EQ(list.PlaceOf(0), 0);
@@ -89,6 +88,26 @@ TEST(ChoiceList, NeighboursDifferInOneLabelOrAreOfNeighbours) {
   EXPECT_THAT(neighbours("2:21"),
               testing::UnorderedElementsAre("2:01", "2:11", "2:20", "1:00", "4:21"));
   EXPECT_THAT(neighbours("1:00"), testing::UnorderedElementsAre("2:00", "4:00"));
+}
+
+// Each place is that of its plan and its labels; what is no option is 0.
+TEST(ChoiceList, IsWhereItsLabelsSay) {
+  const PlanList plans = Plans();
+  const ChoiceList list(plans, std::make_unique<Colours>());
+  const std::vector<std::string> texts = Texts(list);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::vector<int> labels = {texts[i][2] - '0', texts[i][3] - '0'};
+    for (size_t of = 0; of < list.size(); ++of) {
+      const size_t place = list.With(of, labels);
+      EXPECT_EQ(texts[place][0], texts[of][0]);
+      EXPECT_TRUE(texts[of][0] != texts[i][0] || place == i);
+    }
+  }
+  const auto four = std::ranges::find(texts, "4:21") - texts.begin();
+  const std::vector<int> no_option = {1, 1};
+  EXPECT_EQ(texts[list.With(static_cast<size_t>(four), no_option)], "4:01");
+  EXPECT_EQ(list.label_limit(), 3);
+  EXPECT_THAT(list.FeaturesOfThing(1), ElementsAre(1));
 }
 
 TEST(ChoiceList, HasFeaturesOfOneLength) {

@@ -94,6 +94,19 @@ TEST(GroupsOfPatterns, AreCheckedAgainstTheOps) {
               HasSubstr("'user.h0' matches no forward op that no pattern before it does"));
 }
 
+// Products of one size, one after another.
+TEST(OpGroups, HaveTheirShares) {
+  const OpGroups groups = GroupsOfPatterns(Chain({"a", "b", "c", "d"}), "^b;^[cd]").value();
+  ASSERT_EQ(groups.shares.size(), 2);
+  EXPECT_NEAR(groups.shares[1].flops, 2 * groups.shares[0].flops, 0.01);
+  EXPECT_NEAR(groups.shares[0].flops, 0.25, 0.01);
+  EXPECT_LT(groups.shares[0].place, groups.shares[1].place);
+  EXPECT_LT(groups.shares[1].place, 1);
+  const GroupPlacements placements(groups, 2);
+  EXPECT_THAT(placements.FeaturesOf(1),
+              ElementsAre(groups.shares[1].flops, groups.shares[1].place));
+}
+
 std::vector<std::string> Placements(const OpGroups& groups, const PlanList& plans) {
   const ChoiceList list(plans, std::make_unique<GroupPlacements>(groups, 3));
   std::vector<std::string> texts;

@@ -79,6 +79,14 @@ TEST(JoinedChoices, TakesThingsInTurn) {
   EXPECT_EQ(plan.split_at, "b.p.");
 }
 
+// Each kind's features have places of their own.
+TEST(JoinedChoices, HasFeaturesOfEachKind) {
+  const auto joined = Joined();
+  EXPECT_THAT(joined->FeaturesOf(0), ElementsAre('a', 0, 0, 0));
+  EXPECT_THAT(joined->FeaturesOf(1), ElementsAre(0, 0, 'p', 0));
+  EXPECT_THAT(joined->FeaturesOf(3), ElementsAre(0, 0, 'p', 2));
+}
+
 TEST(JoinedChoices, HasWhatOneKindHas) {
   const auto joined = Joined();
   EXPECT_EQ(joined->ClassOf({.hp = 1, .pp = 1}), 0);

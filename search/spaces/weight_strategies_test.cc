@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <string>
@@ -68,8 +69,8 @@ TEST(WeightStrategies, ArePinsOfWhatDivides) {
   plans.Insert({.dp = 1, .hp = 4, .sharding = transforms::ShardingMethod::kMegatron});
   const ChoiceList list(plans, std::make_unique<WeightStrategies>(std::vector<WeightKind>{
                                    {"^a$", {8, 12}, 96}, {"^b$", {3, 2}, 6}}));
-  EXPECT_EQ(list.plans_with_choices(), 2);
   ASSERT_EQ(list.size(), 1 + 4 * 3 + 4 * 2 + 1);
+  EXPECT_EQ(list.FeaturesOfThing(1), (std::vector<double>{std::log2(6), std::log2(3), 1}));
   std::vector<std::string> texts;
   for (size_t i = 0; i < list.size(); ++i) {
     const ParallelPlan plan = list[i];

@@ -176,6 +176,18 @@ TEST(Plan, FindsThePlacementOfBranches) {
             0.75 * found["expert"]["step_time_s"].get<double>());
 }
 
+TEST(Plan, LearnsToPlaceGroups) {
+  const std::string plan =
+      "plan --model mlp:layers=4,dim=64 --batch-size 64 --cluster dgx-a100:1 --dp 1 --hp 2 --pp 4 "
+      "--micro-batches 1 --place-groups '^y0;^y1;^y2' --method reinforce --budget 20 ";
+  const json placed = JsonOf(plan);
+  EXPECT_THAT(placed["log"].get<std::string>(),
+              testing::StartsWith("a grouper of 3 things into 2 groups at most, and a placer of 4 "
+                                  "labels: "));
+  EXPECT_THAT(JsonOf(plan + "--strategies weights")["log"].get<std::string>(),
+              testing::StartsWith("a grouper of 7 things into 4 groups at most"));
+}
+
 // 4 x 4 strategies of two weights, each with two places for two groups of ops.
 TEST(Plan, SearchesStrategiesAndPlacementsAtOnce) {
   const json found =

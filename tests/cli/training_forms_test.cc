@@ -221,9 +221,10 @@ TEST(Optimizers, AdafactorSaysWhereItIsNot) {
   Clear();
   EXPECT_THAT(Error("--dp 2 --zero 1 --optimizer adafactor --offload optimizer"),
               HasSubstr("Adafactor on the host has %"));
-  EXPECT_THAT(Error("--dp 2 --zero 1 --optimizer adafactor --offload optimizer"),
-              HasSubstr("wanted --hp 1 and --zero 0, --offload none or activations, or another "
-                        "optimizer\n"));
+  EXPECT_THAT(
+      Error("--dp 2 --zero 1 --optimizer adafactor --offload optimizer"),
+      HasSubstr("wanted --hp 1, --ep 1 and --zero 0, --offload none or activations, or another "
+                "optimizer\n"));
   EXPECT_EQ(Error("--dp 2 --optimizer adafactor --offload optimizer"), "");
   EXPECT_THAT(Error("--dp 2 --optimizer adafactor --update ps --server-place workers"),
               HasSubstr("servers update parts of weights, and Adafactor by means over whole ones; "

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/model_facts.h"
+#include "ir/op_info.h"
+#include "ir/optimizer_operands.h"
 #include "support/status.h"
 #include "transforms/sharding/sharding_choices.h"
 
@@ -27,12 +29,17 @@ class Pinner {
         mesh_(mesh),
         axis_(axis),
         pins_(function.value_limit(), kNoLayout),
-        is_state_(function.value_limit(), 0) {
-    for (const ir::Input& input : function.inputs()) {
-      is_state_[input.value] = input.role == ir::InputRole::kState ? 1 : 0;
-    }
-    for (const ir::Output& output : function.outputs()) {
-      if (output.of.valid() && is_state_[output.of] != 0) is_state_[output.value] = 1;
+        parameter_of_(function.value_limit()) {
+    for (const ir::OpId op : function.order()) {
+      if (function.info(op).op_class != ir::OpClass::kOptimizer) continue;
+      const ir::OptimizerOperands operands(function, op);
+      const auto belongs = [&](ValueId value, size_t i) {
+        parameter_of_[value] = operands.parameters()[operands.ParameterOf(i)];
+      };
+      for (size_t i = 0; i < operands.all().size(); ++i) belongs(operands.all()[i], i);
+      for (int32_t i = 0; i < function.result_count(op); ++i) {
+        belongs(function.result(op, i), static_cast<size_t>(i));
+      }
     }
   }
 
@@ -85,12 +92,22 @@ class Pinner {
     return absl::InvalidArgumentError(absl::StrCat(Where(pin), "matches the name of no value"));
   }
 
-  absl::Status KeepOf(ValueId value, const ShardingPin& pin, const RE2& pattern, bool& any) {
+  bool Matches(ValueId value, const RE2& pattern) const {
     const absl::string_view name = function_.value_name(value).substr(0, kLongestName);
-    if (name.empty()) return absl::OkStatus();
-    if (!RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), pattern)) {
-      return absl::OkStatus();
-    }
+    return !name.empty() && RE2::PartialMatch(re2::StringPiece(name.data(), name.size()), pattern);
+  }
+
+  // Whether an optimizer keeps the value as a mean over that dimension of a parameter that is
+  // pinned, too: it follows that.
+  bool IsMeanOfPinned(ValueId value, const ShardingPin& pin, const RE2& pattern) const {
+    const ValueId parameter = parameter_of_[value];
+    return parameter.valid() && pin.dim >= 0 && Matches(parameter, pattern) &&
+           !ir::HasDimension(function_.type(parameter).dims, function_.type(value).dims,
+                             static_cast<size_t>(pin.dim));
+  }
+
+  absl::Status KeepOf(ValueId value, const ShardingPin& pin, const RE2& pattern, bool& any) {
+    if (!Matches(value, pattern)) return absl::OkStatus();
     any = true;
     if (pins_[value] != kNoLayout) return absl::OkStatus();
     const TensorType& type = function_.type(value);
@@ -100,10 +117,7 @@ class Pinner {
           Where(pin), ir::PrintValue(function_, value), " is ", ir::ToString(type, mesh_),
           "; wanted one of its ", rank, " dimensions, counted from 0, or whole"));
     }
-    // Means over that dimension follow their parameter.
-    if (pin.dim >= 0 && is_state_[value] != 0 && type.dims[static_cast<size_t>(pin.dim)] == 1) {
-      return absl::OkStatus();
-    }
+    if (IsMeanOfPinned(value, pin, pattern)) return absl::OkStatus();
     if (pin.dim >= 0 && !CanSplit(type, static_cast<size_t>(pin.dim), axis_, mesh_)) {
       return InfeasibleStatus(
           {.reason = InfeasibleReason::kDivisibility,
@@ -120,7 +134,7 @@ class Pinner {
   const ir::Mesh& mesh_;
   const ir::AxisIndex axis_;
   PinnedLayouts pins_;
-  IdTable<ValueId, char> is_state_;  // and what becomes of it
+  IdTable<ValueId, ValueId> parameter_of_;  // of what an optimizer reads and makes
 };
 
 }  // namespace

@@ -187,6 +187,7 @@ ShardingUse ShardingNodes::UseOf(OpId op, size_t i) const {
   const int32_t node = node_of_op_[op] + static_cast<int32_t>(parameter);
   const auto& shapes = shapes_[static_cast<size_t>(node)];
   const auto shape = std::ranges::find(shapes, function.type(value).dims);
+  ORRERY_CHECK(shape != shapes.end()) << "of a group, and of none of its shapes";
   return {.value = value,
           .node = node,
           .operand = -1,

@@ -73,6 +73,21 @@ TEST(ShardingNodes, SplitMeansAsTheirParameters) {
   }
 }
 
+// What names a mean alone is not passed over: there is nothing to split.
+TEST(ShardingNodes, RefuseAPinOfAMeanAlone) {
+  const Function step = Step();
+  const auto pinned = [&](const ShardingPin& pin) {
+    return AutoShard(step, Two(), BatchedInputs(step), PlainPrices(Two(), kProducts),
+                     {.pins = {pin}})
+        .status();
+  };
+  EXPECT_TRUE(absl::StrContains(pinned({"^w0.r$", 1}).message(),
+                                "dimension 1 of %w0.r, which is f32[64,1], does not divide"))
+      << pinned({"^w0.r$", 1});
+  EXPECT_TRUE(pinned({"^w0", 1}).ok());
+  EXPECT_TRUE(pinned({"^w0.r$", 0}).ok());
+}
+
 // Of each matrix 64 numbers of each kind, of which a rank has all of one and half of the other.
 TEST(ShardingNodes, CountTheMemoryOfMeans) {
   const auto kept = [](absl::string_view optimizer) {

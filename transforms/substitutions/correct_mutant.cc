@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/op_kind.h"
+#include "ir/tensor.h"
 #include "support/status.h"
 #include "transforms/substitutions/check_rule.h"
 #include "transforms/substitutions/correction.h"
@@ -48,19 +49,15 @@ std::optional<std::vector<AxisRuns>> At(const SizedBoxes& boxes, const MutantSam
 bool Cover(const SizedBoxes& boxes, const MutantSample& sample) {
   const std::optional<std::vector<AxisRuns>> runs = At(boxes, sample);
   if (!runs.has_value()) return false;
-  std::vector<int64_t> at(sample.dims.size(), 0);
-  for (const Element element : sample.elements) {
+  for (ir::Odometer at(sample.dims, {}); !at.done(); at.Next()) {
     const bool covered = std::ranges::any_of(*runs, [&](const AxisRuns& axis) {
-      const int64_t i = at[FromFirst(axis.axis, at.size())];
+      const int64_t i = at.at()[FromFirst(axis.axis, sample.dims.size())];
       return std::ranges::any_of(axis.runs, [&](const AxisRun& run) {
         return run.wrong && run.begin <= i && i < run.end;
       });
     });
+    const Element element = sample.elements[static_cast<size_t>(at.index())];
     if (element == Element::kWrong && !covered) return false;
-    for (size_t d = at.size(); d-- > 0;) {
-      if (++at[d] < sample.dims[d]) break;
-      at[d] = 0;
-    }
   }
   return true;
 }

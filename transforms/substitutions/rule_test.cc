@@ -171,6 +171,15 @@ TEST(Rule, SaysWhereConditionsAreWrong) {
   };
   EXPECT_EQ(rule("m"), "1:27: found '{', wanted 'at most' or 'below'");
   EXPECT_EQ(rule("m at least 3"), "1:30: found 'least', wanted 'most'");
+  EXPECT_EQ(rule("p below q by 1, q below m by 1"),
+            "1:41: 'q' is in a bound that stands before its own; wanted one bound, by sizes that "
+            "stand before it");
+  EXPECT_EQ(rule("q below m by 1, p below q by 1, q below 8 by 1"),
+            "1:57: 'q' is bounded twice; wanted one bound, by sizes that stand before it");
+  EXPECT_EQ(rule("p below p by 1"),
+            "1:25: 'p' is in a bound that stands before its own; wanted one bound, by sizes that "
+            "stand before it");
+  EXPECT_EQ(rule("q below m by 1, p below q by 1"), "");
   EXPECT_EQ(rule("m+p below m by 2"),
             "1:25: found a sum or a product, wanted one size before 'below'");
   EXPECT_EQ(rule("p below m"), "1:35: found '{', wanted 'by'");

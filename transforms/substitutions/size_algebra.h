@@ -24,8 +24,8 @@ bool IsZero(const Expression& expression);
 /// less at most more, each without terms below 0.
 AtMost Guard(const Expression& less, const Expression& more);
 
-/// The sum of sizes times whole numbers, and a number, that is values[i] at draws[i], of the fewest
-/// sizes from the first on; nothing where there is none.
+/// The sum of sizes times whole numbers, and a number, that is values[i] at draws[i]; nothing
+/// where there is none. Of sizes that are sums of those before them in all draws it has none.
 std::optional<Expression> FitSizes(std::span<const Variables* const> draws,
                                    std::span<const int64_t> values);
 

@@ -14,20 +14,6 @@ namespace {
 
 constexpr int kElementDraws = 3;  // one without numbers below 0: relu lets all of it through
 
-// Calls use(element, where it is along each axis).
-template <typename Use>
-void ForEachElement(const ir::Dims& dims, Use use) {
-  std::vector<int64_t> at(dims.size(), 0);
-  const int64_t count = ir::ElementCount(dims);
-  for (int64_t e = 0; e < count; ++e) {
-    use(e, at);
-    for (size_t d = dims.size(); d-- > 0;) {
-      if (++at[d] < dims[d]) break;
-      at[d] = 0;
-    }
-  }
-}
-
 // What of a tensor no box covers yet.
 class Uncovered {
  public:
@@ -74,20 +60,24 @@ class Uncovered {
     slabs_.clear();
     for (const int64_t size : dims_) slabs_.emplace_back(static_cast<size_t>(size));
     most_ = 0;
-    ForEachElement(dims_, [&](int64_t e, const std::vector<int64_t>& at) {
-      for (size_t d = 0; d < at.size(); ++d) {
-        if (left_[d][static_cast<size_t>(at[d])] == 0) return;
-      }
-      const Element element = elements_[static_cast<size_t>(e)];
-      if (element == Element::kNone) return;
+    for (ir::Odometer at(dims_, {}); !at.done(); at.Next()) {
+      const Element element = elements_[static_cast<size_t>(at.index())];
+      if (element == Element::kNone || IsCovered(at.at())) continue;
       const bool wrong = element == Element::kWrong;
       most_ += wrong ? 1 : 0;
-      for (size_t d = 0; d < at.size(); ++d) {
-        Slab& slab = slabs_[d][static_cast<size_t>(at[d])];
+      for (size_t d = 0; d < dims_.size(); ++d) {
+        Slab& slab = slabs_[d][static_cast<size_t>(at.at()[d])];
         ++slab.elements;
         slab.wrong += wrong ? 1 : 0;
       }
-    });
+    }
+  }
+
+  bool IsCovered(const ir::Dims& at) const {
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (left_[d][static_cast<size_t>(at[d])] == 0) return true;
+    }
+    return false;
   }
 
   // The axis of which the smallest part of what is left is so, not all and not none.
@@ -152,22 +142,19 @@ std::vector<ir::Tensor> DrawNumbers(const WorkTable& works, const Dataflow& flow
 
 // Marks what differs. The mutant's elements stand at the same places from the first on.
 void Compare(const ir::Tensor& original, const ir::Tensor& mutant, MutantSample& sample) {
-  ForEachElement(sample.dims, [&](int64_t e, const std::vector<int64_t>& at) {
-    int64_t there = 0;
-    for (size_t d = 0; d < at.size(); ++d) {
-      if (at[d] >= sample.mutant_dims[d]) {
-        there = -1;
-        break;
-      }
-      there = there * sample.mutant_dims[d] + at[d];
+  for (ir::Odometer at(sample.dims, {ir::StridesOf(sample.mutant_dims)}); !at.done(); at.Next()) {
+    bool beyond = false;
+    for (size_t d = 0; d < sample.dims.size(); ++d) {
+      beyond = beyond || at.at()[d] >= sample.mutant_dims[d];
     }
-    Element& element = sample.elements[static_cast<size_t>(e)];
-    if (there < 0 || original.Number(e) != mutant.Number(there)) {
+    Element& element = sample.elements[static_cast<size_t>(at.index())];
+    const double number = original.Number(at.index());
+    if (beyond || number != mutant.Number(at.offset(0))) {
       element = Element::kWrong;
-    } else if (element == Element::kNone && original.Number(e) != 0) {
+    } else if (element == Element::kNone && number != 0) {
       element = Element::kRight;
     }
-  });
+  }
 }
 
 }  // namespace
