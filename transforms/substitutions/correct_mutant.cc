@@ -168,7 +168,8 @@ std::vector<MutantSample> DrawSamples(const Rule& mutant, uint64_t seed) {
   RandomBits random(seed);
   WorkTable works;
   std::vector<MutantSample> samples;
-  for (int32_t i = 0; i < kSamples; ++i) {
+  constexpr int32_t kFirst = 6;  // each of many draws: where these find none, others take as long
+  for (int32_t i = 0; i < kSamples && (i < kFirst || !samples.empty()); ++i) {
     const LargeSizes large = i % 2 == 0 ? LargeSizes::kNone : LargeSizes::kTwo;
     const std::optional<Variables> variables =
         DrawVariables(mutant, {.large = large}, random, works);
@@ -255,9 +256,10 @@ absl::StatusOr<CorrectedMutant> CorrectMutant(const Rule& mutant, const Generati
   ORRERY_RETURN_IF_ERROR(CheckOriginal(mutant));
   const std::vector<MutantSample> samples = correct_mutant_cc::DrawSamples(mutant, options.seed);
   if (samples.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "mutant @", mutant.name, " (line ", mutant.line,
-        "): no sizes were found at which both sides can be computed and have as many dimensions"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("mutant @", mutant.name, " (line ", mutant.line,
+                     "): no sizes were found at which both sides can be computed, are small enough "
+                     "to be executed and have as many dimensions"));
   }
   CorrectedMutant corrected;
   corrected.samples = static_cast<int32_t>(samples.size());

@@ -183,6 +183,16 @@ TEST(CorrectMutant, SaysWhatCannotBeCorrected) {
                               .status()
                               .message()),
               HasSubstr("mutant @a (line 1): no sizes were found"));
+  // At once, too, of what nothing can execute.
+  EXPECT_THAT(
+      std::string(
+          CorrectMutant(Mutant("mutant @a (%x: [m,k], %w: [k,n]) { %y = MatMul(%x, %w) return %y } "
+                               "nearly { %p = Pad(%x) {axes=[0], before=[100000000], after=[0]} "
+                               "%z = MatMul(%p, %w) %a, %y = Split(%z) "
+                               "{axis=0, sizes=[100000000,m]} return %y }"))
+              .status()
+              .message()),
+      HasSubstr("are small enough to be executed"));
 }
 
 }  // namespace

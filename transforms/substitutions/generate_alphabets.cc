@@ -98,6 +98,9 @@ absl::StatusOr<std::string> GenerateText(absl::string_view alphabets, absl::stri
                                          const Generation& options) {
   if (ir::Lexer(alphabets).Next().text == "mutant") return GenerateMutants(alphabets, options);
   ORRERY_ASSIGN_OR_RETURN(const std::vector<Alphabet> all, ParseAlphabets(alphabets));
+  if (all.empty()) {
+    return absl::InvalidArgumentError("has no alphabets and no mutants; wanted one at least");
+  }
   ORRERY_ASSIGN_OR_RETURN(const std::vector<Rule> plain, ParseRules(axioms));
   std::string text =
       "// Rules that enumeration found: opt --generate-substitutions writes this file.\n";

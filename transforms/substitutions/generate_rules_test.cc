@@ -130,6 +130,8 @@ TEST(GenerateRules, SaysWhenNothingIsTaken) {
                   .status()
                   .message(),
               testing::HasSubstr("an attribute is a variable whose values are not known"));
+  EXPECT_EQ(GenerateText("// Nothing.\n", "").status().message(),
+            "has no alphabets and no mutants; wanted one at least");
 }
 
 }  // namespace
