@@ -96,8 +96,7 @@ class Expander {
              "Adafactor on the host has ", ir::PrintValue(from(), state),
              " of a parameter that is split: its means would wait for the network between kernels "
              "of the host; wanted `hp` 1, `ep` 1 and `zero` 0, `offload` none or activations, or "
-             "another "
-             "optimizer")});
+             "another optimizer")});
   }
 
   // The op without the parameters that are split.

@@ -137,11 +137,11 @@ TEST(ExpandAdafactor, OnTheHostIsForWhatIsWhole) {
   plan.offload.optimizer = true;
   EXPECT_THAT(UpdateOf(Step(), plan), testing::HasSubstr("Adafactor("));
   plan.zero = 1;
-  EXPECT_THAT(
-      std::string(ParallelTransform3d(Step(), ByFlops(plan), {}).status().message()),
-      testing::HasSubstr("Adafactor on the host has %w.r of a parameter that is split: its means "
-                         "would wait for the network between kernels of the host; wanted `hp` 1 "
-                         "and `zero` 0, `offload` none or activations, or another optimizer"));
+  EXPECT_THAT(std::string(ParallelTransform3d(Step(), ByFlops(plan), {}).status().message()),
+              testing::HasSubstr(
+                  "Adafactor on the host has %w.r of a parameter that is split: its means "
+                  "would wait for the network between kernels of the host; wanted `hp` 1, "
+                  "`ep` 1 and `zero` 0, `offload` none or activations, or another optimizer"));
 }
 
 }  // namespace

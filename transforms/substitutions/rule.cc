@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "ir/op_kind.h"
 
 namespace orrery::transforms::substitutions {
@@ -114,6 +115,21 @@ std::optional<int64_t> Evaluate(const Expression& expression, const Variables& v
     if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
   }
   return sum;
+}
+
+std::string FaultOfLastFreeSize(const Rule& rule) {
+  const int32_t last = rule.free_sizes.back().size;
+  for (const FreeSize& each : rule.free_sizes) {
+    const bool twice = &each != &rule.free_sizes.back() && each.size == last;
+    const bool reads = std::ranges::any_of(each.below.terms, [&](const Expression::Term& term) {
+      return std::ranges::count(term.variables, last) > 0;
+    });
+    if (!twice && !reads) continue;
+    return absl::StrCat("'", rule.sizes[static_cast<size_t>(last)], "' is ",
+                        twice ? "bounded twice" : "in a bound that stands before its own",
+                        "; wanted one bound, by sizes that stand before it");
+  }
+  return "";
 }
 
 bool AreAllowed(const Rule& rule, const Variables& variables) {

@@ -175,6 +175,10 @@ Variables NoVariables(const Rule& rule);
 /// bits.
 std::optional<int64_t> Evaluate(const Expression& expression, const Variables& variables);
 
+/// Why the last free size of a rule cannot stand behind those before it; empty where it can. Sizes
+/// are chosen one after another: none is bounded by itself or by one behind it, or twice.
+std::string FaultOfLastFreeSize(const Rule& rule);
+
 /// Whether the sizes are as the guards want them, and free ones in their bounds. Not where one is
 /// not known.
 bool AreAllowed(const Rule& rule, const Variables& variables);

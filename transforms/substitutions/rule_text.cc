@@ -180,25 +180,9 @@ class Parser {
         return Wanted("a number of at least 1 before it");
       }
       rule_.free_sizes.push_back(std::move(free_size));
-      ORRERY_RETURN_IF_ERROR(CheckFreeSizes(start));
+      const std::string fault = FaultOfLastFreeSize(rule_);
+      if (!fault.empty()) return Wrong(start, fault);
     } while (Take(","));
-    return absl::OkStatus();
-  }
-
-  // Sizes are chosen one after another: none is bounded by itself or by one behind it, or twice.
-  absl::Status CheckFreeSizes(const Token& token) const {
-    const int32_t last = rule_.free_sizes.back().size;
-    for (const FreeSize& each : rule_.free_sizes) {
-      const bool twice = &each != &rule_.free_sizes.back() && each.size == last;
-      const bool reads = std::ranges::any_of(each.below.terms, [&](const Expression::Term& term) {
-        return std::ranges::count(term.variables, last) > 0;
-      });
-      if (!twice && !reads) continue;
-      return Wrong(token,
-                   absl::StrCat("'", rule_.sizes[static_cast<size_t>(last)], "' is ",
-                                twice ? "bounded twice" : "in a bound that stands before its own",
-                                "; wanted one bound, by sizes that stand before it"));
-    }
     return absl::OkStatus();
   }
 
