@@ -55,6 +55,13 @@ absl::StatusOr<Run> PlayOnce(const Played& of, int32_t rounds,
   return run;
 }
 
+// Which of these numbers of microbatches would have shown that period: what came before it, two of
+// it, and what ranks see of the end.
+size_t SufficesFor(const Period& period, int64_t ranks, const std::vector<int64_t>& numbers) {
+  const int64_t least = period.settled + 2 * period.microbatches + ranks;
+  return static_cast<size_t>(std::ranges::lower_bound(numbers, least) - numbers.begin());
+}
+
 // A run of kernels has what it needs most from its start to its end, kernels have each their own:
 // with something arriving beside them, peaks differ. Whoever looks at kernels gets the same figures
 // as who does not; when a peak is reached, and by what, it is told more closely.
@@ -188,6 +195,7 @@ std::optional<Run> StepPlayer::PlaySkipping(size_t& first) {
     const int64_t times = (all - found->microbatches) / found->period.microbatches;
     run.skipped = {.period = std::move(found->period), .times = times};
     if (!AddPeriods(*run.skipped, run)) continue;
+    first = std::min(i, play_step_cc::SufficesFor(run.skipped->period, of_.plan.pp, numbers));
     AddLost(run);
     return std::move(run);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -33,6 +34,20 @@ ir::ValueId RootOf(const ir::Function& function, ir::ValueId value) {
     value = function.operands(op)[0];
   }
   return value;
+}
+
+// The smallest of a value and what it is a view or another type of: nothing else of it is there
+// before somebody asks.
+double LeastSizeOf(const ir::Function& function, ir::ValueId value) {
+  double least = SizeIn(function, value);
+  for (ir::OpId op = function.producer(value); op.valid(); op = function.producer(value)) {
+    const ir::OpInfo& info = ir::GetOpInfo(function.kind(op));
+    const bool view = info.op_class == ir::OpClass::kView || info.strided_view;
+    if (!view && function.kind(op) != ir::OpKind::kCast) break;
+    value = function.operands(op)[0];
+    least = std::min(least, SizeIn(function, value));
+  }
+  return least;
 }
 
 // Bytes that forward leaves for backward, of `microbatches` microbatches together; nothing where
@@ -84,6 +99,45 @@ double KeptOfBatch(const Setting& setting, const ParallelPlan& plan) {
   return first;
 }
 
+// What a rank has in flight, step by step.
+class RankInFlight {
+ public:
+  RankInFlight(const std::vector<transforms::ScheduleStep>& order,
+               const transforms::PipelineShape& shape)
+      : held_(static_cast<size_t>(shape.stages()), 0) {
+    for (const transforms::ScheduleStep& step : order) stages_.insert(step.stage);
+  }
+
+  void Take(const transforms::ScheduleStep& step) {
+    using transforms::StepKind;
+    if (step.kind == StepKind::kForward) {
+      ++held_[static_cast<size_t>(step.stage)];
+    } else if (begun_.emplace(step.stage, step.microbatch).second) {
+      --held_[static_cast<size_t>(step.stage)];
+    }
+    const bool has_gradients =
+        step.kind == StepKind::kBackward || step.kind == StepKind::kWeightGradient;
+    if (has_gradients) with_gradients_.insert(step.stage);
+    int64_t fewest = std::numeric_limits<int64_t>::max();
+    for (const int32_t stage : stages_) {
+      fewest = std::min(fewest, held_[static_cast<size_t>(stage)]);
+    }
+    most_ = std::max(most_, fewest);
+    if (with_gradients_.size() == stages_.size()) {
+      beside_gradients_ = std::max(beside_gradients_, fewest);
+    }
+  }
+
+  int64_t most() const { return most_; }
+  int64_t beside_gradients() const { return beside_gradients_; }
+
+ private:
+  std::vector<int64_t> held_;                    // by stage
+  std::set<std::pair<int32_t, int32_t>> begun_;  // backwards: stage, microbatch
+  std::set<int32_t> stages_, with_gradients_;    // of the rank
+  int64_t most_ = 0, beside_gradients_ = 0;
+};
+
 bool KeepsForBackward(const Setting& setting, const ParallelPlan& plan) {
   const lowering::StackKernels& kernels = setting.lowering.kernels;
   return !plan.schedule->asynchronous && !plan.schedule->slices_sequence &&
@@ -107,29 +161,14 @@ double LeastPeak(double resident, double kept, std::span<const int64_t> in_fligh
   return most;
 }
 
-std::vector<int64_t> LeastInFlight(const transforms::RankOrders& orders,
-                                   const transforms::PipelineShape& shape) {
-  std::vector<int64_t> least;
+InFlight LeastInFlight(const transforms::RankOrders& orders,
+                       const transforms::PipelineShape& shape) {
+  InFlight least;
   for (const std::vector<transforms::ScheduleStep>& order : orders) {
-    std::vector<int64_t> of_stage(static_cast<size_t>(shape.stages()), 0);
-    std::set<std::pair<int32_t, int32_t>> begun;  // backwards: stage, microbatch
-    std::set<int32_t> stages;
-    for (const transforms::ScheduleStep& step : order) stages.insert(step.stage);
-    int64_t most = 1;
-    for (const transforms::ScheduleStep& step : order) {
-      int64_t& held = of_stage[static_cast<size_t>(step.stage)];
-      if (step.kind == transforms::StepKind::kForward) {
-        ++held;
-      } else if (begun.emplace(step.stage, step.microbatch).second) {
-        --held;
-      }
-      int64_t fewest = held;
-      for (const int32_t stage : stages) {
-        fewest = std::min(fewest, of_stage[static_cast<size_t>(stage)]);
-      }
-      most = std::max(most, fewest);
-    }
-    least.push_back(most);
+    bounds_cc::RankInFlight rank(order, shape);
+    for (const transforms::ScheduleStep& step : order) rank.Take(step);
+    least.most.push_back(std::max<int64_t>(1, rank.most()));
+    least.beside_gradients.push_back(rank.beside_gradients());
   }
   return least;
 }
@@ -146,8 +185,7 @@ void Bounds::SumGradients() {
     if (ir::GetOpInfo(step.kind(op)).op_class != ir::OpClass::kOptimizer) continue;
     for (const ir::ValueId operand : step.operands(op)) {
       if (!step.producer(operand).valid() || !seen.insert(operand).second) continue;
-      gradients_ += std::min(bounds_cc::SizeIn(step, operand),
-                             bounds_cc::SizeIn(step, bounds_cc::RootOf(step, operand)));
+      gradients_ += bounds_cc::LeastSizeOf(step, operand);
     }
   }
 }
@@ -161,34 +199,43 @@ double Bounds::KeptOf(const ParallelPlan& plan) {
   return kept_.back().second;
 }
 
-const std::vector<int64_t>& Bounds::InFlightOf(const ParallelPlan& plan) {
+const InFlight& Bounds::InFlightOf(const ParallelPlan& plan) {
   constexpr int64_t kTooMany = 1 << 16;  // steps: to order more takes longer than it saves
   const transforms::PipelineSchedule& schedule = *plan.schedule;
   const bool open = setting_.orders.has_value() || schedule.weighs_durations ||
                     schedule.placement == transforms::StagePlacement::kTwoWay;
   const transforms::PipelineShape shape = ShapeOf(schedule, plan);
-  const auto [known, is_new] = in_flight_.try_emplace(
-      {&schedule, plan.pp, plan.microbatches, shape.chunks},
-      std::vector<int64_t>(static_cast<size_t>(std::max<int64_t>(1, plan.pp)), 1));
-  if (!is_new || open || plan.pp == 1) return known->second;
+  const auto ranks = static_cast<size_t>(std::max<int64_t>(1, plan.pp));
+  const auto [known, is_new] =
+      in_flight_.try_emplace({&schedule, plan.pp, plan.microbatches, shape.chunks},
+                             InFlight{std::vector<int64_t>(ranks, 1), {0}});
+  if (!is_new || open) return known->second;
   if (int64_t{shape.stages()} * shape.microbatches > kTooMany) return known->second;
   if (!schedule.CheckShape(shape).ok()) return known->second;
   known->second = LeastInFlight(schedule.OrdersOf(shape), shape);
-  std::ranges::sort(known->second);
+  std::ranges::sort(known->second.most);
+  std::ranges::sort(known->second.beside_gradients);
   return known->second;
 }
 
 Bytes Bounds::MemoryOf(const ParallelPlan& plan) {
   const auto least = static_cast<double>(LeastMemory(weights_, plan).count());
-  double bytes = least;
+  double with_gradients = least;
   if (!plan.schedule->asynchronous && !plan.offload.optimizer) {
     const int64_t share = plan.ranks() / plan.dp * transforms::ZeroGroupOf(plan);
-    bytes += gradients_ / static_cast<double>(share);
+    with_gradients += gradients_ / static_cast<double>(share);
   }
+  double bytes = with_gradients;
   const auto stages = static_cast<double>(plan.pp);
   const double shares = static_cast<double>(plan.ranks()) * static_cast<double>(plan.microbatches);
   const double kept = KeptOf(plan) / shares * stages;
-  if (kept > 0) bytes = std::max(bytes, LeastPeak(least * stages, kept, InFlightOf(plan)));
+  if (kept > 0) {
+    const auto& [most, beside_gradients] = InFlightOf(plan);
+    bytes = std::max(bytes, LeastPeak(least * stages, kept, most));
+    if (beside_gradients.front() > 0) {
+      bytes = std::max(bytes, LeastPeak(with_gradients * stages, kept, beside_gradients));
+    }
+  }
   return Bytes(static_cast<int64_t>(bytes * bounds_cc::kBelow));
 }
 

@@ -31,9 +31,13 @@ struct PlanBound {
 double LeastPeak(double resident, double kept, std::span<const int64_t> in_flight);
 
 /// For each rank the microbatches at least of which it has run forward, on all of its stages, and
-/// not begun backward, at the moment that has most.
-std::vector<int64_t> LeastInFlight(const transforms::RankOrders& orders,
-                                   const transforms::PipelineShape& shape);
+/// not begun backward: at the moment that has most; and at the one that has most of those at which
+/// all of its stages have gradients, 0 where there is none.
+struct InFlight {
+  std::vector<int64_t> most, beside_gradients;
+};
+InFlight LeastInFlight(const transforms::RankOrders& orders,
+                       const transforms::PipelineShape& shape);
 
 /// The bounds of plans of one setting. Remembers what plans share: not for several threads at once.
 class Bounds {
@@ -47,7 +51,7 @@ class Bounds {
  private:
   void SumGradients();
   double KeptOf(const ParallelPlan& plan);
-  const std::vector<int64_t>& InFlightOf(const ParallelPlan& plan);
+  const InFlight& InFlightOf(const ParallelPlan& plan);
   Bytes MemoryOf(const ParallelPlan& plan);
 
   const Setting& setting_;
@@ -57,7 +61,7 @@ class Bounds {
   // Bytes of the whole batch, by recomputation: there are few.
   std::vector<std::pair<transforms::RecomputePolicy, double>> kept_;
   absl::flat_hash_map<std::tuple<const transforms::PipelineSchedule*, int64_t, int64_t, int64_t>,
-                      std::vector<int64_t>>
+                      InFlight>
       in_flight_;  // ascending
 };
 

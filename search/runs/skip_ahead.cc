@@ -108,7 +108,8 @@ class Steady {
                   .time = period_,
                   .growth = growth_,
                   .begin = Id(end_ - tasks_),
-                  .end = Id(end_)};
+                  .end = Id(end_),
+                  .settled = program_.microbatch_of(Id(steady_))};
   }
 
  private:
@@ -270,7 +271,7 @@ bool MayRepeat(const transforms::RankOrders& orders) {
 
 std::vector<int64_t> FewerMicrobatches(int64_t all, int64_t ranks) {
   std::vector<int64_t> fewer;
-  for (const int64_t times : {3, 8, 24}) {
+  for (const int64_t times : {3, 5, 8, 14, 24}) {
     // One rank fills at once, and is steady from its second microbatch on.
     const int64_t few = all % ranks + std::max(times * ranks, 2 * times);
     if (3 * few > 2 * all) break;

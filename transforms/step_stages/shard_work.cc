@@ -162,11 +162,14 @@ std::string OptionsText(const AutoShardOptions& options) {
   return text;
 }
 
+std::string ReadsFor(const StepWork& work, const AutoShardOptions& options) {
+  return absl::StrCat(PlacesInStage(work.mesh), " prices ", KeyOf(work.plan.algorithm.ToString()),
+                      " ", OptionsText(options));
+}
+
 std::string Reads(const StepWork& work) {
-  const std::string places = PlacesInStage(work.mesh);
-  if (work.context.prices == nullptr) return places;
-  return absl::StrCat(places, " prices ", KeyOf(work.plan.algorithm.ToString()), " ",
-                      OptionsText(ShardingOf(work)));
+  return work.context.prices == nullptr ? PlacesInStage(work.mesh)
+                                        : ReadsFor(work, ShardingOf(work));
 }
 
 absl::StatusOr<ShardingAnswer> Choose(const StepWork& work, const AutoShardOptions& options) {
@@ -189,16 +192,21 @@ std::shared_ptr<const ir::Function> OnMesh(std::shared_ptr<const ir::Function> f
   return moved;
 }
 
+// The key of the work, up to what sharding reads.
+std::string KeyBefore(const StepWork& work) {
+  return work.key.substr(0, work.key.size() - Reads(work).size());
+}
+
 // What was chosen for a plan that shares the work's key is chosen here.
 absl::StatusOr<ShardingAnswer> ChooseOnce(const StepWork& work, const AutoShardOptions& options) {
   if (work.key.empty()) return Choose(work, options);
+  const std::string key = absl::StrCat(KeyBefore(work), ReadsFor(work, options));
   PartStore& store = *work.context.parts.store;
   const auto make = [&] { return ShardingPart{Choose(work, options)}; };
   // A price of memory follows from a plan's own figures: few plans have the same.
-  const auto part =
-      WeighsMemory(options)
-          ? store.FindOrMakeFromSecond<ShardingPart>("shardings by memory", work.key, make)
-          : store.FindOrMake<ShardingPart>("shardings", work.key, make);
+  const auto part = WeighsMemory(options)
+                        ? store.FindOrMakeFromSecond<ShardingPart>("shardings by memory", key, make)
+                        : store.FindOrMake<ShardingPart>("shardings", key, make);
   ORRERY_ASSIGN_OR_RETURN(ShardingAnswer answer, part->answer);
   answer.sharded = OnMesh(std::move(answer.sharded), work.mesh);
   SumKept(options, answer.report);
@@ -208,8 +216,33 @@ absl::StatusOr<ShardingAnswer> ChooseOnce(const StepWork& work, const AutoShardO
 // Other questions have the same answer: what is made of it is shared with those, too.
 void KeyByAnswer(const ShardingAnswer& answer, StepWork& work) {
   if (work.key.empty()) return;
-  work.key.resize(work.key.size() - Reads(work).size());
-  absl::StrAppend(&work.key, "as ", absl::Hex(answer.number));
+  work.key = absl::StrCat(KeyBefore(work), "as ", absl::Hex(answer.number));
+}
+
+absl::StatusOr<ShardingAnswer> Answer(const StepWork& work, const AutoShardOptions& options);
+
+// The pattern's residual stream whole and in parts: of both the one that takes less, of equal ones
+// that with parts. Ways of a plan ask for each of the two by itself as well.
+absl::StatusOr<ShardingAnswer> CheaperStream(const StepWork& work, AutoShardOptions options) {
+  options.pattern = SequenceParallel::kOff;
+  ORRERY_ASSIGN_OR_RETURN(ShardingAnswer whole, Answer(work, options));
+  options.pattern = SequenceParallel::kOn;
+  ORRERY_ASSIGN_OR_RETURN(ShardingAnswer in_parts, Answer(work, options));
+  return in_parts.report.seconds <= whole.report.seconds ? in_parts : whole;
+}
+
+// What is known of this step already, or is chosen now.
+absl::StatusOr<ShardingAnswer> Answer(const StepWork& work, const AutoShardOptions& options) {
+  ShardingMemo* const memo = work.context.alternative.memo;
+  const ShardingAnswer* const known = memo != nullptr ? memo->Find(options) : nullptr;
+  if (known != nullptr) return *known;
+  const bool both =
+      memo != nullptr && options.pattern == SequenceParallel::kAuto && !WeighsMemory(options);
+  absl::StatusOr<ShardingAnswer> answer;
+  if (both) answer = CheaperStream(work, options);
+  if (!answer.ok()) answer = ChooseOnce(work, options);
+  if (answer.ok() && memo != nullptr) memo->Add(options, *answer);
+  return answer;
 }
 
 absl::Status ShardByProducts(StepWork& work) {
@@ -223,16 +256,8 @@ absl::Status ShardByProducts(StepWork& work) {
 
 absl::Status ShardStep(StepWork& work) {
   if (work.context.prices == nullptr) return ShardByProducts(work);
-  const AutoShardOptions options = ShardingOf(work);
+  ORRERY_ASSIGN_OR_RETURN(ShardingAnswer answer, Answer(work, ShardingOf(work)));
   const ShardingAlternative& wanted = work.context.alternative;
-  const ShardingAnswer* known = wanted.memo != nullptr ? wanted.memo->Find(options) : nullptr;
-  ShardingAnswer answer;
-  if (known != nullptr) {
-    answer = *known;
-  } else {
-    ORRERY_ASSIGN_OR_RETURN(answer, ChooseOnce(work, options));
-    if (wanted.memo != nullptr) wanted.memo->Add(options, answer);
-  }
   work.sharded = std::move(answer.sharded);
   KeyByAnswer(answer, work);
   if (wanted.wants && !wanted.wants(answer.report)) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -12,18 +11,41 @@ namespace {
 
 size_t At(int32_t number) { return static_cast<size_t>(number); }
 
+// The earlier node first.
+std::pair<int32_t, int32_t> PairOf(int32_t a, int32_t b) { return std::minmax({a, b}); }
+
+// One table for each pair of nodes that meet, in the order of the pairs.
+void AddTables(const StrategyGraph& graph, Model& model) {
+  std::vector<std::pair<int32_t, int32_t>> pairs;
+  pairs.reserve(graph.edges.size() + graph.incompatible.size());
+  for (const StrategyEdge& edge : graph.edges) pairs.push_back(PairOf(edge.from, edge.to));
+  for (const IncompatiblePair& pair : graph.incompatible) {
+    pairs.push_back(PairOf(pair.node, pair.other_node));
+  }
+  std::ranges::sort(pairs);
+  const auto repeated = std::ranges::unique(pairs);
+  pairs.erase(repeated.begin(), repeated.end());
+  model.tables.reserve(pairs.size());
+  for (const auto& [a, b] : pairs) {
+    model.tables.push_back({.scope = {a, b},
+                            .values = std::vector<double>(graph.nodes[At(a)].cost.size() *
+                                                          graph.nodes[At(b)].cost.size())});
+  }
+}
+
 void AddEdges(const StrategyGraph& graph, Model& model) {
-  std::map<std::pair<int32_t, int32_t>, std::vector<double>> sums;
+  AddTables(graph, model);
   const auto sum_of = [&](int32_t a, int32_t b) -> std::vector<double>& {
-    std::vector<double>& sum = sums[{a, b}];
-    if (sum.empty()) sum.resize(graph.nodes[At(a)].cost.size() * graph.nodes[At(b)].cost.size());
-    return sum;
+    const auto pair_of = [](const Table& table) {
+      return std::pair(table.scope[0], table.scope[1]);
+    };
+    return std::ranges::lower_bound(model.tables, PairOf(a, b), {}, pair_of)->values;
   };
   for (const StrategyEdge& edge : graph.edges) {
     const size_t to_size = graph.nodes[At(edge.to)].cost.size();
     const size_t from_size = graph.nodes[At(edge.from)].cost.size();
     const bool forward = edge.from < edge.to;
-    std::vector<double>& sum = forward ? sum_of(edge.from, edge.to) : sum_of(edge.to, edge.from);
+    std::vector<double>& sum = sum_of(edge.from, edge.to);
     for (size_t i = 0; i < edge.cost.size(); ++i) {
       sum[forward ? i : i % to_size * from_size + i / to_size] += edge.cost[i];
     }
@@ -36,9 +58,6 @@ void AddEdges(const StrategyGraph& graph, Model& model) {
     sum_of(pair.node,
            pair.other_node)[At(pair.strategy) * graph.nodes[At(pair.other_node)].cost.size() +
                             At(pair.other_strategy)] = kImpossible;
-  }
-  for (auto& [pair, sum] : sums) {
-    model.tables.push_back({.scope = {pair.first, pair.second}, .values = std::move(sum)});
   }
 }
 
@@ -131,6 +150,9 @@ double Slack(double budget) { return 1e-12 * std::abs(budget); }
 
 Model ModelOf(const StrategyGraph& graph) {
   Model model;
+  model.cost.reserve(graph.nodes.size());
+  model.memory.reserve(graph.nodes.size());
+  model.kept.reserve(graph.nodes.size());
   for (const StrategyNode& node : graph.nodes) {
     model.cost.push_back(node.cost);
     model.memory.push_back(node.memory);

@@ -1,7 +1,8 @@
 #include "transforms/strategies/repeats.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -41,37 +42,53 @@ std::vector<Place> PositionsOf(const Model& model, const RepeatedBlocks& repeat)
   return positions;
 }
 
-// A table of a block: node `index` of it, and node `other` of the same block or of the next one.
-using BlockTables = std::map<std::tuple<int32_t, bool, int32_t>, std::vector<double>>;
+// A table of a block: between node `index` of it and node `other` of the same block or of the next
+// one. The rows of `table` are of the first of both, unless it is turned.
+struct BlockTable {
+  int32_t index;
+  bool next;
+  int32_t other;
+  const Table* table;
+  bool turned;
 
-// Places `table` among the tables of its blocks; the earlier node's strategies are the rows.
-void AddBlockTable(const Model& model, const Table& table, const std::vector<Place>& positions,
-                   std::vector<BlockTables>& tables) {
-  Place a = positions[At(table.scope[0])], b = positions[At(table.scope[1])];
-  const size_t rows = model.strategies(table.scope[0]);
-  const size_t columns = model.strategies(table.scope[1]);
-  std::vector<double> values = table.values;
-  if (std::pair(b.block, b.index) < std::pair(a.block, a.index)) {
-    std::swap(a, b);
-    for (size_t i = 0; i < values.size(); ++i) {
-      values[i % columns * rows + i / columns] = table.values[i];
-    }
+  std::tuple<int32_t, bool, int32_t> key() const { return {index, next, other}; }
+};
+// In the order of their keys.
+using BlockTables = std::vector<BlockTable>;
+
+// The earlier node's strategies as rows.
+std::vector<double> ValuesOf(const Model& model, const BlockTable& of) {
+  std::vector<double> values = of.table->values;
+  if (!of.turned) return values;
+  const size_t rows = model.strategies(of.table->scope[0]);
+  const size_t columns = model.strategies(of.table->scope[1]);
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i % columns * rows + i / columns] = of.table->values[i];
   }
-  tables[At(a.block)][{a.index, b.block > a.block, b.index}] = std::move(values);
+  return values;
 }
 
-// [block]: its tables, and those with the next block.
-std::vector<BlockTables> TablesOfBlocks(const Model& model, const RepeatedBlocks& repeat,
-                                        const std::vector<Place>& positions) {
-  std::vector<BlockTables> tables(repeat.blocks.size());
+// [block]: its tables, and those with the next block; of the first `blocks` of them.
+std::vector<BlockTables> TablesOfBlocks(const Model& model, const std::vector<Place>& positions,
+                                        size_t blocks) {
+  std::vector<BlockTables> tables(blocks);
   for (const Table& table : model.tables) {
-    if (table.scope.size() != 2 || positions[At(table.scope[0])].block < 0 ||
-        positions[At(table.scope[1])].block < 0) {
-      continue;
-    }
-    AddBlockTable(model, table, positions, tables);
+    if (table.scope.size() != 2) continue;
+    Place a = positions[At(table.scope[0])], b = positions[At(table.scope[1])];
+    if (a.block < 0 || b.block < 0) continue;
+    const bool turned = std::pair(b.block, b.index) < std::pair(a.block, a.index);
+    if (turned) std::swap(a, b);
+    if (At(a.block) >= blocks) continue;
+    tables[At(a.block)].push_back({a.index, b.block > a.block, b.index, &table, turned});
   }
+  for (BlockTables& of : tables) std::ranges::sort(of, {}, &BlockTable::key);
   return tables;
+}
+
+bool AreEqual(const Model& model, const BlockTable& a, const BlockTable& b) {
+  if (a.key() != b.key()) return false;
+  if (a.turned == b.turned) return a.table->values == b.table->values;
+  return ValuesOf(model, a) == ValuesOf(model, b);
 }
 
 absl::Status ValidateNodes(const Model& model, const RepeatedBlocks& repeat,
@@ -109,14 +126,15 @@ absl::Status ValidateTables(const Model& model, const RepeatedBlocks& repeat) {
         "repeats: got an edge between nodes ", table.scope[0], " and ", table.scope[1],
         ", wanted edges within blocks, to the next one, and from elsewhere to the first or last"));
   }
-  const std::vector<BlockTables> tables = TablesOfBlocks(model, repeat, positions);
+  const std::vector<BlockTables> tables = TablesOfBlocks(model, positions, repeat.blocks.size());
   BlockTables within;  // the last block has no next one
+  std::ranges::copy_if(tables[0], std::back_inserter(within), std::not_fn(&BlockTable::next));
   for (size_t block = 0; block < tables.size(); ++block) {
-    BlockTables expected = tables[0];
-    if (block + 1 == tables.size()) {
-      std::erase_if(expected, [](const auto& entry) { return std::get<1>(entry.first); });
-    }
-    if (tables[block] == expected) continue;
+    const BlockTables& expected = block + 1 == tables.size() ? within : tables[0];
+    const auto equal = [&](const BlockTable& a, const BlockTable& b) {
+      return AreEqual(model, a, b);
+    };
+    if (std::ranges::equal(tables[block], expected, equal)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("repeats: the edges of block ", block,
                      " are not those of block 0; leave the repeats out, "
@@ -202,11 +220,12 @@ class BlockSolver {
  private:
   // The nodes of a block, then those of the next block's boundary, which cost nothing here.
   Model SubModel(const Model& model, const RepeatedBlocks& repeat) {
-    const std::vector<BlockTables> tables =
-        TablesOfBlocks(model, repeat, PositionsOf(model, repeat));
-    for (const auto& [key, values] : tables[0]) {
-      const auto& [index, next, other] = key;
-      if (next && std::ranges::count(boundary_, other) == 0) boundary_.push_back(other);
+    const BlockTables tables =
+        std::move(TablesOfBlocks(model, PositionsOf(model, repeat), 1).front());
+    for (const BlockTable& table : tables) {
+      if (table.next && std::ranges::count(boundary_, table.other) == 0) {
+        boundary_.push_back(table.other);
+      }
     }
     std::ranges::sort(boundary_);
     Model sub;
@@ -214,13 +233,11 @@ class BlockSolver {
     for (const int32_t index : boundary_) {
       sub.cost.emplace_back(sub.cost[At(index)].size());
     }
-    for (const auto& [key, values] : tables[0]) {
-      const auto& [index, next, other] = key;
-      const auto position = std::ranges::find(boundary_, other) - boundary_.begin();
-      sub.tables.push_back(
-          {.scope = {index,
-                     next ? static_cast<int32_t>(nodes_) + static_cast<int32_t>(position) : other},
-           .values = values});
+    for (const BlockTable& table : tables) {
+      const auto position = std::ranges::find(boundary_, table.other) - boundary_.begin();
+      const auto next = static_cast<int32_t>(nodes_) + static_cast<int32_t>(position);
+      sub.tables.push_back({.scope = {table.index, table.next ? next : table.other},
+                            .values = ValuesOf(model, table)});
     }
     return sub;
   }

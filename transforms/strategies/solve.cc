@@ -113,13 +113,23 @@ NoChoice NothingFound(const StrategyGraph& graph, const LeastOver& least) {
               "incompatible pairs; try a larger label_limit"};
 }
 
-// The solution with repeats composed, where no limit binds and there is one.
-std::optional<ModelSolution> WithoutLimits(Model model, const SolveOptions& options) {
-  DropLooseLimits(model);
-  if (!model.limits.empty()) return std::nullopt;
-  ModelSolution solution = SolveRepeated(model, options.repeats, options);
+// The choice with repeats composed, where no limit binds and there is one.
+absl::StatusOr<std::optional<StrategyChoice>> ChooseRepeated(
+    const StrategyGraph& graph, const std::vector<RepeatedBlocks>& repeats,
+    const SolveOptions& options) {
+  Model fixed = ModelOf(graph);
+  FixShared(fixed, repeats);
+  ORRERY_RETURN_IF_ERROR(ValidateRepeats(fixed, repeats));
+  DropLooseLimits(fixed);
+  if (!fixed.limits.empty()) return std::nullopt;
+  const ModelSolution solution = SolveRepeated(fixed, repeats, options);
   if (!solution.found()) return std::nullopt;
-  return solution;
+  StrategyChoice choice{.assignment = InGraph(fixed, solution.choice), .none = {}};
+  choice.cost = CostOf(graph, choice.assignment);
+  choice.labels = solution.labels;
+  choice.composed = solution.composed;
+  choice.bound = choice.cost - std::max(0.0, solution.cost - solution.bound);
+  return choice;
 }
 
 }  // namespace
@@ -128,21 +138,13 @@ std::optional<ModelSolution> WithoutLimits(Model model, const SolveOptions& opti
 absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
                                                const SolveOptions& options) {
   ORRERY_RETURN_IF_ERROR(Validate(graph));
+  if (!options.repeats.empty()) {
+    ORRERY_ASSIGN_OR_RETURN(std::optional<StrategyChoice> choice,
+                            solve_cc::ChooseRepeated(graph, options.repeats, options));
+    if (choice.has_value()) return *std::move(choice);
+  }
   Model model = ModelOf(graph);
   StrategyChoice result;
-  if (!options.repeats.empty()) {
-    Model fixed = model;
-    FixShared(fixed, options.repeats);
-    ORRERY_RETURN_IF_ERROR(ValidateRepeats(fixed, options.repeats));
-    if (const auto solution = solve_cc::WithoutLimits(fixed, options); solution.has_value()) {
-      result.assignment = InGraph(fixed, solution->choice);
-      result.cost = CostOf(graph, result.assignment);
-      result.labels = solution->labels;
-      result.composed = solution->composed;
-      result.bound = result.cost - std::max(0.0, solution->cost - solution->bound);
-      return result;
-    }
-  }
   if (const int32_t node = DropImpossible(model); node >= 0) {
     result.none = solve_cc::Impossible(graph, node);
     return result;
