@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "ir/op_info.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/instantiate_orders.h"
 #include "lowering/placement/instantiator.h"
 #include "lowering/placement/late_update.h"
+#include "lowering/placement/least_span.h"
 #include "simulator/program/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -171,6 +173,29 @@ absl::Status PreparedStep::Prepare() {
 
 bool PreparedStep::Serves(int32_t rounds) const {
   return maker_.has_value() && maker_->Serves(RepetitionsOf(rounds, 0));
+}
+
+Duration PreparedStep::LeastTime() const {
+  const transforms::PipelineSchedule& schedule = input_.schedule;
+  const bool in_turn = !schedule.runs_pairs && schedule.given == nullptr;
+  const bool has_all = schedule.placement != transforms::StagePlacement::kTwoWay;
+  if (!maker_->folded() || !in_turn || !has_all || input_.rounds != 1 || geometry_.unequal() ||
+      repetitions_.asynchronous() || !input_.step.slices.empty()) {
+    return {};
+  }
+  absl::flat_hash_map<int32_t, Duration> busy;  // by compute stream
+  Duration most;
+  for (const Stage& stage : stages_) {
+    const simulator::StreamId stream =
+        stage.actors.front().streams[static_cast<size_t>(simulator::StreamKind::kCompute)];
+    Duration& sum = busy[stream.index()];
+    for (const PhaseTemplates* phase : {&stage.forward, &stage.backward, &stage.weights}) {
+      sum = SaturatedSum(sum, LeastSpan(*phase, repetitions_.microbatches, program_));
+    }
+    sum = SaturatedSum(sum, LeastSpan(stage.update, program_));
+    most = std::max(most, sum);
+  }
+  return most;
 }
 
 absl::StatusOr<simulator::Program> PreparedStep::Instantiate(const StepExtent& extent) {

@@ -46,6 +46,12 @@ class PreparedStep {
   /// Whether Instantiate makes of so many rounds what it would make, had they been prepared for.
   bool Serves(int32_t rounds) const;
 
+  /// From below, how long one batch takes in whatever order: what each rank has on its compute
+  /// stream, one phase after another (LeastSpan), of the rank that has most. 0 where nothing can be
+  /// told: where ranks are not alike or run two phases at once, of asynchronous schedules, and of
+  /// two pipelines that meet. Requires that Prepare went well.
+  Duration LeastTime() const;
+
   /// The program of an extent that it serves. Requires that Prepare went well.
   absl::StatusOr<simulator::Program> Instantiate(const StepExtent& extent);
 

@@ -180,8 +180,10 @@ class Portfolio {
   }
 
   // What is infeasible in this way is passed over; what is known by another counts for both.
-  absl::Status Try(const Way& way) {
-    absl::StatusOr<Run> run = player_.Play(way, &facts_);
+  absl::Status Try(const Way& way, std::optional<Duration> enough = {}) {
+    absl::StatusOr<Run> run = player_.Play(way, &facts_, enough);
+    slower_ = absl::IsAborted(run.status());
+    if (slower_) return absl::OkStatus();
     if (run.ok()) {
       Count(way);
       if (IsBetter(run->report, best_->report)) best_ = *std::move(run);
@@ -250,12 +252,15 @@ class Portfolio {
   }
 
   // Those that need least, and in equal steps from there to what the way needs without a limit;
-  // where the first do not need less, no others are known to.
+  // where the first do not need less, no others are known to. Once a way fits, only what is faster
+  // counts: those that are not, for sure, are not played.
   absl::Status TryCutsOf(const Played& of, int steps) {
     Way way = of.way;
     for (int step = 0; step < steps; ++step) {
       way.stage_share = static_cast<double>(step) / steps;
-      ORRERY_RETURN_IF_ERROR(Try(way));
+      const simulator::Report& best = best_->report;
+      ORRERY_RETURN_IF_ERROR(Try(way, best.fits ? std::optional(best.step_time) : std::nullopt));
+      if (slower_) continue;
       const Bytes least = facts_.least_peak;
       if (step == 0 && (least == Bytes(0) || least >= of.facts.peak)) break;
     }
@@ -264,8 +269,9 @@ class Portfolio {
 
   PlanPlayer& player_;
   const int64_t in_flight_;
-  WayFacts facts_;  // of the last way
-  Extremes of_;     // the choice that is tried
+  WayFacts facts_;       // of the last way
+  bool slower_ = false;  // that was not played: another is as fast
+  Extremes of_;          // the choice that is tried
   std::vector<Extremes> choices_;
   bool all_ways_ = true;
   std::optional<Run> best_;

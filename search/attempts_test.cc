@@ -185,7 +185,7 @@ std::vector<Run> BestWithin(const ParallelPlan& plan) {
   return runs;
 }
 
-// Which ways are played has nothing to do with the limit.
+// Which ways there are has nothing to do with the limit.
 TEST(BestRun, IsNeverWorseForMoreMemory) {
   int without = 0, slower = 0;
   for (const ParallelPlan& plan : CasesToWalk(
@@ -255,6 +255,39 @@ TEST(BestRun, OfThoseThatDoNotFitNeedsTheLeast) {
   const auto least = Best(setting, plan);
   EXPECT_FALSE(least.report.fits);
   EXPECT_LT(least.report.peak_memory, unlimited.report.peak_memory);
+}
+
+// What is surely not faster needs no playing.
+TEST(PlanPlayer, PlaysNothingThatSurelyTakesAsLong) {
+  const Setting setting = GptSetting();
+  const ParallelPlan plan = {.hp = 2, .pp = 2, .microbatches = 4};
+  PlanPlayer player(setting, plan);
+  ASSERT_TRUE(player.Prepare().ok());
+  const Duration time = player.Play({}).value().report.step_time;
+  WayFacts facts;
+  EXPECT_TRUE(absl::IsAborted(player.Play({}, &facts, Duration(1)).status()));
+  EXPECT_EQ(facts.fastest, Duration());
+  const auto run = player.Play({}, nullptr, time + Duration(1));
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_EQ(run->report.step_time, time);
+}
+
+// Once a way fits, stages that need less memory and more time are left out.
+TEST(BestRun, PlaysFewerCutsWhereAWayFits) {
+  Setting setting = GptSetting();
+  setting.step = ir::BuildModel("gpt", "layers=8,hidden=64,heads=8,seq=64,vocab=64,flash=1", 8);
+  EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
+  const ParallelPlan plan = {.hp = 2, .pp = 4, .microbatches = 8};
+  const auto tasks_within = [&](Bytes limit, bool fits) {
+    setting.lowering.memory_limit = limit;
+    PlanPlayer player(setting, plan);
+    EXPECT_TRUE(player.Prepare().ok());
+    const auto run = BestRun(player);
+    EXPECT_EQ(run->report.fits, fits);
+    return std::pair(player.work(), run->report.peak_memory);
+  };
+  const auto [with_room, peak] = tasks_within(Bytes(0), true);
+  EXPECT_LT(with_room, tasks_within(Bytes(peak.count() / 3), false).first);
 }
 
 // Activations alone, of which no way could make so little.

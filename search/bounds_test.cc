@@ -127,6 +127,20 @@ TEST(Bounds, OfMemoryCountWhatForwardKeeps) {
   EXPECT_LT(bounds.Of({.microbatches = 8}).memory, bounds.Of({}).memory);
 }
 
+// From the second microbatch on a rank has gradients beside what it keeps.
+TEST(Bounds, OfMemoryCountGradientsBesideWhatForwardKeeps) {
+  const Setting setting =
+      SettingOf("gpt", "layers=4,hidden=64,heads=4,seq=128,vocab=64", 32, "adam");
+  Bounds bounds(setting);
+  const auto beside_weights = [&](const ParallelPlan& plan) {
+    return static_cast<double>((bounds.Of(plan).memory - LeastMemory(setting, plan)).count());
+  };
+  const double kept = beside_weights({}), gradients = SumWeights(setting).parameters;
+  ASSERT_GT(kept, 8 * gradients);
+  EXPECT_NEAR(beside_weights({.microbatches = 8}), gradients + kept / 8, 1e-3 * kept);
+  EXPECT_NEAR(beside_weights({.microbatches = 16}), gradients + kept / 16, 1e-3 * kept);
+}
+
 // All of what is kept may lie on the rank that has fewest microbatches in flight.
 TEST(LeastPeak, IsOfTheBestWayToSpread) {
   const auto least = [](double resident, double kept, const std::vector<int64_t>& in_flight) {
@@ -160,10 +174,16 @@ TEST(LeastInFlight, CountsWhatAllStagesOfARankHave) {
     return LeastInFlight(schedule.OrdersOf(shape), shape);
   };
   using Counts = std::vector<int64_t>;
-  EXPECT_EQ(of("1f1b", 4, 8), (Counts{4, 3, 2, 1}));
-  EXPECT_EQ(of("1f1b", 4, 2), (Counts{2, 2, 2, 1}));
-  EXPECT_EQ(of("gpipe", 3, 5), (Counts{5, 5, 5}));
-  EXPECT_EQ(of("interleaved", 2, 4), (Counts{2, 1}));
+  EXPECT_EQ(of("1f1b", 4, 8).most, (Counts{4, 3, 2, 1}));
+  EXPECT_EQ(of("1f1b", 4, 2).most, (Counts{2, 2, 2, 1}));
+  EXPECT_EQ(of("gpipe", 3, 5).most, (Counts{5, 5, 5}));
+  EXPECT_EQ(of("interleaved", 2, 4).most, (Counts{2, 1}));
+  // The first backward has ended then, of each stage; where it is split, with its second part.
+  EXPECT_EQ(of("1f1b", 4, 8).beside_gradients, (Counts{4, 3, 2, 1}));
+  EXPECT_EQ(of("1f1b", 4, 2).beside_gradients, (Counts{1, 1, 1, 1}));
+  EXPECT_EQ(of("1f1b", 4, 1).beside_gradients, (Counts{0, 0, 0, 0}));
+  EXPECT_EQ(of("gpipe", 3, 5).beside_gradients, (Counts{4, 4, 4}));
+  EXPECT_EQ(of("zb-h1", 2, 2).beside_gradients, (Counts{1, 0}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "search/plan_player.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -167,8 +168,10 @@ void WayFacts::Add(const WayFacts& part) {
   least_peak = first ? part.least_peak : std::min(least_peak, part.least_peak);
 }
 
-absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts) {
+absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts,
+                                     std::optional<Duration> enough) {
   if (facts != nullptr) *facts = {};
+  enough_ = enough;
   if (budget_ != nullptr && budget_->left <= 0) {
     return absl::ResourceExhaustedError("nothing is left of the budget");
   }
@@ -199,7 +202,8 @@ absl::StatusOr<Duration> PlanPlayer::StepTimeOf(const transforms::PipelinedStep&
   const bool open = schedule_.weighs_durations && schedule_.given == nullptr;
   if (open || schedule_.asynchronous) {
     WayFacts facts;
-    ORRERY_ASSIGN_OR_RETURN(const Run run, PlayOrders(plan_, step, 0, facts));
+    StepPlayer player(PlayedOf(plan_, step));
+    ORRERY_ASSIGN_OR_RETURN(const Run run, PlayOrders(player, step, 0, facts));
     return run.report.step_time;
   }
   lowering::LoweringOptions options = LoweringOf(setting_, plan_);
@@ -288,13 +292,19 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
                           unequal_.has_value()
                               ? unequal_->Make(step(), plan, context)
                               : transforms::ParallelTransformWays(step(), plan, context));
+  std::deque<StepPlayer> players;
+  for (const transforms::PipelinedStep& cut : steps) players.emplace_back(PlayedOf(plan, cut));
+  const auto is_slow = [&](StepPlayer& player) { return player.LeastTime() >= *enough_; };
+  if (enough_.has_value() && std::ranges::all_of(players, is_slow)) {
+    return absl::AbortedError("another way is as fast for sure");
+  }
   std::vector<Run> runs;
   std::vector<PlayedCut> cuts;
   const bool all = asked_.size() == steps.size();  // none was infeasible
   for (size_t i = 0; i < steps.size(); ++i) {
     transforms::PipelinedStep& cut = steps[i];
     WayFacts of_cut;
-    absl::StatusOr<Run> run = PlayOrders(plan, cut, i, of_cut);
+    absl::StatusOr<Run> run = PlayOrders(players[i], cut, i, of_cut);
     if (run.ok() && facts != nullptr) facts->Add(of_cut);
     if (run.ok() && all) cuts_.insert_or_assign(asked_[i], of_cut);
     if (!run.ok()) {
@@ -310,19 +320,22 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
   return std::move(runs[TakenCut(cuts)]);
 }
 
+Played PlanPlayer::PlayedOf(const ParallelPlan& plan, const transforms::PipelinedStep& step) const {
+  return {.setting = setting_,
+          .plan = plan,
+          .step = step,
+          .schedule = schedule_,
+          .exchanges = *exchanges_,
+          .names = !figures_alone_,
+          .brief = TellsBriefly()};
+}
+
 // Orders that are made for the stages as they are, on average, may be the worse ones where stages
 // are not alike, or gradients are reduced meanwhile.
-absl::StatusOr<Run> PlanPlayer::PlayOrders(const ParallelPlan& plan,
+absl::StatusOr<Run> PlanPlayer::PlayOrders(StepPlayer& player,
                                            const transforms::PipelinedStep& step, size_t cut,
                                            WayFacts& facts) {
   ORRERY_RETURN_IF_ERROR(CheckTime());
-  StepPlayer player({.setting = setting_,
-                     .plan = plan,
-                     .step = step,
-                     .schedule = schedule_,
-                     .exchanges = *exchanges_,
-                     .names = !figures_alone_,
-                     .brief = TellsBriefly()});
   ORRERY_ASSIGN_OR_RETURN(Run run, PlayStep(player, step, cut));
   facts.Add(run.report);
   const bool open = schedule_.weighs_durations && schedule_.given == nullptr &&

@@ -25,6 +25,7 @@
 
 namespace orrery::search {
 
+struct Played;
 class StepPlayer;
 
 /// One way to carry out a plan, where it leaves something open.
@@ -101,8 +102,10 @@ class PlanPlayer {
   /// than those for steps that all last the same. Infeasible where it cannot be parallelized so,
   /// ResourceExhausted where nothing is left of the budget.
   /// `facts` are told of the way; then Cancelled is returned for what was played before, the same
-  /// shardings and stages: they are those of that play.
-  absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr);
+  /// shardings and stages: they are those of that play. Aborted, and nothing is played, where all
+  /// that the way has takes as long as `enough` for sure; `facts` say nothing then.
+  absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr,
+                           std::optional<Duration> enough = {});
 
   /// To come for the run that is taken in the end: of others only what decides between them is
   /// known. False where what was skipped is not as it seemed: then all is to be played.
@@ -139,8 +142,9 @@ class PlanPlayer {
   transforms::StageContext StagesOf(const Way& way) const;
   absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan, const transforms::PlanContext& context,
                                WayFacts* facts);
+  Played PlayedOf(const ParallelPlan& plan, const transforms::PipelinedStep& step) const;
   // `cut`: which of those of its way the step is.
-  absl::StatusOr<Run> PlayOrders(const ParallelPlan& plan, const transforms::PipelinedStep& step,
+  absl::StatusOr<Run> PlayOrders(StepPlayer& player, const transforms::PipelinedStep& step,
                                  size_t cut, WayFacts& facts);
   absl::StatusOr<Run> PlayStep(StepPlayer& player, const transforms::PipelinedStep& step,
                                size_t cut);
@@ -166,6 +170,7 @@ class PlanPlayer {
   std::map<PlayedKey, WayFacts> played_;
   std::map<CutKey, WayFacts> cuts_;
   std::vector<CutKey> asked_;          // of the last way
+  std::optional<Duration> enough_;     // likewise
   std::map<size_t, size_t> sufficed_;  // by cut of a way, what StepPlayer::PlaySkipping says
   transforms::ShardingMemo shardings_;
   std::optional<UnequalSteps> unequal_;  // of a plan that is so

@@ -107,6 +107,10 @@ absl::Status StepPlayer::PrepareFor(int32_t rounds) {
   return prepared_.emplace(input).Prepare();
 }
 
+Duration StepPlayer::LeastTime() {
+  return PrepareFor(1).ok() ? prepared_->LeastTime() : Duration();
+}
+
 absl::StatusOr<Run> StepPlayer::PlayExtent(lowering::StepExtent extent, Telling telling) {
   Run run;
   run.rounds = extent.rounds;

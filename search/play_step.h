@@ -36,6 +36,8 @@ class StepPlayer {
  public:
   explicit StepPlayer(const Played& of);
 
+  /// As lowering::PreparedStep; 0 for what cannot be lowered, too.
+  Duration LeastTime();
   /// The run of so many batches with its report. `orders`: in place of those of the schedule; as in
   /// lowering::StepExtent.
   absl::StatusOr<Run> PlayRounds(int32_t rounds, const transforms::RankOrders* orders = nullptr);

@@ -64,6 +64,7 @@ TEST(OptSubstitutions, SayWhatDoesNotGoTogether) {
            {"cell.orr --summary --json --print-after-all --passes simplify",
             "--json, --print-after-all: wanted one of them"},
            {"cell.orr --seed 3", "--seed: wanted with --check-substitutions"},
+           {"--check-substitutions --seed -1", "--seed -1: wanted at least 0"},
            {"cell.orr --summary --stages", "--summary: got --stages or a flag of plans"},
            {"cell.orr --passes simplify --step", "--step, --passes: "}}) {
     const Finished finished = Execute("opt " + flags);
@@ -106,8 +107,8 @@ TEST(OptSubstitutions, MakeRulesOfMutants) {
   const Finished made = Execute("opt some.mutants --generate-substitutions");
   EXPECT_EQ(
       made.out,
-      R"(// Mutants with the kernels that correct them: opt --generate-substitutions writes this file
-// of nearly.rules.
+      R"(// Mutants with the kernels that correct them, as opt --generate-substitutions makes them of a
+// file of mutants, such as nearly.rules.
 
 // @rows: 600 shapes, 1 ways of boxes to stand, 0 of these refused: 1 rule.
 

@@ -257,6 +257,8 @@ TEST(Plan, SaysWhatIsWrong) {
            {"--strategies kinds --place-groups 2 --hp 2 --pp 1",
             "--place-groups: no plan has stages whose ops could be"},
            {"--place-groups 1", "--place-groups: '1': wanted 2 to 64 groups, or patterns"},
+           {"--place-groups 99999999999999999999",
+            "--place-groups: '99999999999999999999': wanted 2 to 64 groups, or patterns"},
            {"--place-groups 'y0;x'", "--place-groups: 'x' matches no forward op"},
            {"--place-groups y0 --pp 1", "--place-groups: no plan has stages whose ops could be"},
            {"--max-staleness few", "--max-staleness: 'few': wanted a number of updates, 0 or more"},

@@ -55,7 +55,7 @@ struct Flags {
   std::string stack, device;
   bool generate_substitutions = false;
   bool check_substitutions = false;
-  std::optional<uint64_t> seed;
+  std::optional<int64_t> seed;
 };
 
 void ListPasses() {
@@ -183,7 +183,7 @@ absl::Status GenerateSubstitutions(const Flags& flags) {
     ORRERY_ASSIGN_OR_RETURN(alphabets, ReadFile(flags.model.model));
   }
   substitutions::Generation generation;
-  generation.seed = flags.seed.value_or(generation.seed);
+  if (flags.seed.has_value()) generation.seed = static_cast<uint64_t>(*flags.seed);
   absl::StatusOr<std::string> text =
       substitutions::GenerateText(alphabets, substitutions::kAxioms, generation);
   if (!text.ok() && !flags.model.model.empty()) return Annotate(text.status(), flags.model.model);
@@ -195,8 +195,9 @@ absl::Status GenerateSubstitutions(const Flags& flags) {
 // The rules that come with Orrery, or those of a file.
 absl::Status CheckSubstitutions(const Flags& flags) {
   const std::string names = flags.model.model.empty() ? "standard" : flags.model.model;
-  ORRERY_ASSIGN_OR_RETURN(const std::string text,
-                          substitutions::CheckRules(names, {.seed = flags.seed.value_or(1)}));
+  ORRERY_ASSIGN_OR_RETURN(
+      const std::string text,
+      substitutions::CheckRules(names, {.seed = static_cast<uint64_t>(flags.seed.value_or(1))}));
   std::cout << text;
   return absl::OkStatus();
 }
@@ -237,6 +238,9 @@ absl::Status CheckTogether(const Flags& flags) {
   if (flags.seed.has_value() && !rules) {
     return absl::InvalidArgumentError(
         "--seed: wanted with --check-substitutions or --generate-substitutions");
+  }
+  if (flags.seed.value_or(0) < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--seed ", *flags.seed, ": wanted at least 0"));
   }
   if (flags.step && !flags.passes.empty()) {
     return absl::InvalidArgumentError(
@@ -337,7 +341,7 @@ int Main(int argc, char** argv) {
       "check-substitutions", po::bool_switch(&flags.check_substitutions),
       "execute both sides of the rules of a file, or of those that substitute uses, on random "
       "shapes, and derive those that name axioms")(
-      "seed", po::value<uint64_t>()->notifier([&](uint64_t seed) { flags.seed = seed; }),
+      "seed", po::value<int64_t>()->notifier([&](int64_t seed) { flags.seed = seed; }),
       "of those shapes and of all elements [1]")("batch-size", po::value(&flags.model.batch_size),
                                                  "samples in one global batch")(
       "stages", po::bool_switch(&flags.stages),

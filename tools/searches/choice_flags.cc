@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "search/spaces/group_placements.h"
@@ -38,8 +39,9 @@ Choices PlacementsOf(const ChoiceFlags& flags, const search::Setting& setting,
   constexpr int kMostGroups = 64;
   int most = 0;
   search::OpGroups groups;
-  if (absl::SimpleAtoi(flags.groups, &most)) {
-    if (most < 2 || most > kMostGroups) {
+  const bool fits = absl::SimpleAtoi(flags.groups, &most);
+  if (fits || std::ranges::all_of(flags.groups, absl::ascii_isdigit)) {
+    if (!fits || most < 2 || most > kMostGroups) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", flags.groups, "': wanted 2 to ", kMostGroups, " groups, or patterns"));
     }

@@ -228,7 +228,9 @@ absl::StatusOr<ShardingAnswer> CheaperStream(const StepWork& work, AutoShardOpti
   ORRERY_ASSIGN_OR_RETURN(ShardingAnswer whole, Answer(work, options));
   options.pattern = SequenceParallel::kOn;
   ORRERY_ASSIGN_OR_RETURN(ShardingAnswer in_parts, Answer(work, options));
-  return in_parts.report.seconds <= whole.report.seconds ? in_parts : whole;
+  ShardingAnswer& cheaper = in_parts.report.seconds <= whole.report.seconds ? in_parts : whole;
+  cheaper.report.solved = 0;  // for this question
+  return std::move(cheaper);
 }
 
 // What is known of this step already, or is chosen now.

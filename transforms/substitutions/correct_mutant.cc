@@ -303,8 +303,9 @@ std::string SectionOf(const Rule& mutant, const CorrectedMutant& corrected) {
 absl::StatusOr<std::string> GenerateMutants(absl::string_view mutants, const Generation& options) {
   ORRERY_ASSIGN_OR_RETURN(const std::vector<Rule> all, ParseMutants(mutants));
   std::string text =
-      "// Mutants with the kernels that correct them: opt --generate-substitutions writes this "
-      "file\n// of nearly.rules.\n";
+      "// Mutants with the kernels that correct them, as opt --generate-substitutions makes them "
+      "of "
+      "a\n// file of mutants, such as nearly.rules.\n";
   for (const Rule& mutant : all) {
     ORRERY_ASSIGN_OR_RETURN(const CorrectedMutant corrected, CorrectMutant(mutant, options));
     absl::StrAppend(&text, SectionOf(mutant, corrected));

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/op_info.h"
+#include "support/number_text.h"
 #include "transforms/substitutions/rule.h"
 
 // The text form of rules, written; rule_text.cc reads it.
@@ -13,6 +15,14 @@ namespace print_rule_cc {
 namespace {
 
 using Form = AttributePattern::Form;
+
+// The shortest that reads back as the number, and as a real one: with a point, without a plus.
+std::string RealText(double number) {
+  std::string text = ShortestText(number);
+  std::erase(text, '+');
+  if (text.find('.') == std::string::npos) text.insert(std::min(text.find('e'), text.size()), ".0");
+  return text;
+}
 
 std::string Text(const Rule& rule, const AttributePattern& pattern) {
   switch (pattern.form) {
@@ -29,9 +39,7 @@ std::string Text(const Rule& rule, const AttributePattern& pattern) {
     default: {
       std::vector<std::string> factors;
       if (pattern.real != 1 || pattern.variables.empty()) {
-        const std::string number = absl::StrCat(pattern.real);
-        const bool whole = number.find_first_of(".e") == std::string::npos;
-        factors.push_back(whole ? absl::StrCat(number, ".0") : number);
+        factors.push_back(RealText(pattern.real));
       }
       for (const int32_t variable : pattern.variables) {
         factors.push_back(rule.attributes[static_cast<size_t>(variable)]);

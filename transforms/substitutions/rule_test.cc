@@ -124,6 +124,28 @@ TEST(Rule, LeadingDimensionsAreTheSameEverywhere) {
   EXPECT_TRUE(UnifyDims(rule.inputs[1], {2, 3}, variables));
 }
 
+// To the bit, and as what they were read as.
+TEST(Rule, RealNumbersReadBack) {
+  for (const char* real : {"1.0e30", "2.5e-07", "0.1234567890123456", "3.0", "1.0e-300"}) {
+    const std::string text = absl::StrCat("rule @a (%x: [n]) {\n  %1 = Scale(%x) {factor=", real,
+                                          "}\n  return %1\n} becomes {\n  return %x\n}\n");
+    const auto rules = ParseRules(text);
+    ASSERT_TRUE(rules.ok()) << rules.status();
+    EXPECT_EQ(Print(rules->front()), text);
+  }
+}
+
+TEST(Rule, AProofHasShapes) {
+  const auto proof = [](absl::string_view shapes) {
+    return ErrorOf(absl::StrCat("rule @a (%x: [n]) { return %x } becomes { return %x } checked on ",
+                                shapes, " shapes"));
+  };
+  for (const char* shapes : {"-3", "0", "4x", "99999999999"}) {
+    EXPECT_EQ(proof(shapes),
+              absl::StrCat("1:66: found '", shapes, "', wanted a number of shapes of at least 1"));
+  }
+}
+
 TEST(Rule, SaysWhatSizesHaveToBe) {
   constexpr absl::string_view kParts =
       R"(rule @parts (%x: [m,k]) where p below m+k by 128, k+1 at most 2*m, 3 at most k {
@@ -183,7 +205,7 @@ TEST(Rule, SaysWhereConditionsAreWrong) {
   EXPECT_EQ(rule("m+p below m by 2"),
             "1:25: found a sum or a product, wanted one size before 'below'");
   EXPECT_EQ(rule("p below m"), "1:35: found '{', wanted 'by'");
-  EXPECT_EQ(rule("p below m by 0"), "1:40: found '{', wanted a number of at least 1 before it");
+  EXPECT_EQ(rule("p below m by 0"), "1:38: found '0', wanted a number of at least 1");
   EXPECT_EQ(ErrorOf("rule @a (%x: [m]) { return %x } nearly { return %x }"),
             "1:33: found 'nearly', wanted 'equals' or 'becomes'");
   EXPECT_EQ(ParseMutants("mutant @a (%x: [m]) { return %x } becomes").status().message(),
@@ -199,7 +221,7 @@ TEST(Rule, ReadsAlphabets) {
   EXPECT_EQ(alphabets[0].frame.left.ops.size(), 2U);
   EXPECT_EQ(alphabets[0].frame.left.ops[0].operands.size(), 2U);
   EXPECT_EQ(ParseAlphabets("alphabet @a (%x: [n]) { Add(_, _) } up to ops").status().message(),
-            "1:46: found the end, wanted a number before it");
+            "1:43: found 'ops', wanted a number of ops of at least 1");
 }
 
 }  // namespace

@@ -86,6 +86,15 @@ class Parser {
     return word;
   }
 
+  // A whole number from 1 on.
+  template <typename Number>
+  absl::Status ReadNumber(absl::string_view what, Number& number) {
+    const Token token = token_;
+    ORRERY_ASSIGN_OR_RETURN(const std::string word, Word(what));
+    if (absl::SimpleAtoi(word, &number) && number >= 1) return absl::OkStatus();
+    return Wrong(token, absl::StrCat("found '", word, "', wanted ", what, " of at least 1"));
+  }
+
   // "rule @name (inputs)".
   absl::Status ReadHead(absl::string_view what) {
     rule_ = Rule();
@@ -109,8 +118,7 @@ class Parser {
     ORRERY_RETURN_IF_ERROR(Expect("up"));
     ORRERY_RETURN_IF_ERROR(Expect("to"));
     Alphabet alphabet;
-    ORRERY_ASSIGN_OR_RETURN(const std::string count, Word("a number of ops"));
-    if (!absl::SimpleAtoi(count, &alphabet.most_ops)) return Wanted("a number before it");
+    ORRERY_RETURN_IF_ERROR(ReadNumber("a number of ops", alphabet.most_ops));
     ORRERY_RETURN_IF_ERROR(Expect("ops"));
     alphabet.frame = std::move(rule_);
     return alphabet;
@@ -175,10 +183,7 @@ class Parser {
       FreeSize free_size = {.size = left.terms[0].variables[0], .below = {}};
       ORRERY_ASSIGN_OR_RETURN(free_size.below, ReadExpression());
       ORRERY_RETURN_IF_ERROR(Expect("by"));
-      ORRERY_ASSIGN_OR_RETURN(const std::string step, Word("a number"));
-      if (!absl::SimpleAtoi(step, &free_size.step) || free_size.step < 1) {
-        return Wanted("a number of at least 1 before it");
-      }
+      ORRERY_RETURN_IF_ERROR(ReadNumber("a number", free_size.step));
       rule_.free_sizes.push_back(std::move(free_size));
       const std::string fault = FaultOfLastFreeSize(rule_);
       if (!fault.empty()) return Wrong(start, fault);
@@ -358,8 +363,7 @@ class Parser {
   absl::Status ReadProof() {
     if (!Take("checked")) return absl::OkStatus();
     ORRERY_RETURN_IF_ERROR(Expect("on"));
-    ORRERY_ASSIGN_OR_RETURN(const std::string count, Word("a number of shapes"));
-    if (!absl::SimpleAtoi(count, &rule_.proof.shapes)) return Wanted("a number before it");
+    ORRERY_RETURN_IF_ERROR(ReadNumber("a number of shapes", rule_.proof.shapes));
     ORRERY_RETURN_IF_ERROR(Expect("shapes"));
     if (!Take(",")) return absl::OkStatus();
     ORRERY_RETURN_IF_ERROR(Expect("follows"));
