@@ -26,7 +26,7 @@ struct Period {
   /// What each rank holds more after it, by MemoryKind: what all microbatches leave, as losses.
   IdTable<simulator::RankClassId, std::array<Bytes, simulator::kMemoryKindCount>> growth = {};
   simulator::TaskId begin = {}, end = {};  // the tasks of the last: begin … end - 1
-  int64_t settled = 0;  // the microbatch from which on all comes back
+  int64_t settled = 0;                     // the microbatch from which on all comes back
 };
 
 /// What of a step was not played, as it only goes on: `times` periods more.
