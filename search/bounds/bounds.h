@@ -30,12 +30,13 @@ struct PlanBound {
 /// one of them, `resident` what they hold all the time.
 double LeastPeak(double resident, double kept, std::span<const int64_t> in_flight);
 
-/// For each rank the microbatches at least of which it has run forward, on all of its stages, and
-/// not begun backward: at the moment that has most; and at the one that has most of those at which
-/// all of its stages have gradients, 0 where there is none.
+/// Microbatches of each rank of which it has run forward, on all of its stages, and not begun
+/// backward.
 struct InFlight {
-  std::vector<int64_t> most, beside_gradients;
+  std::vector<int64_t> most;              // at the moment that has most
+  std::vector<int64_t> beside_gradients;  // of those at which all its stages have gradients, or 0
 };
+/// Those that ranks with such orders have at least.
 InFlight LeastInFlight(const transforms::RankOrders& orders,
                        const transforms::PipelineShape& shape);
 
