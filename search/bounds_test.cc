@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/models/model_test_util.h"
+#include "ir/text/text.h"
 #include "search/bounds/least_memory.h"
 #include "search/evaluate.h"
 #include "search/settings/setting_test_util.h"
@@ -139,6 +140,49 @@ TEST(Bounds, OfMemoryCountGradientsBesideWhatForwardKeeps) {
   ASSERT_GT(kept, 8 * gradients);
   EXPECT_NEAR(beside_weights({.microbatches = 8}), gradients + kept / 8, 1e-3 * kept);
   EXPECT_NEAR(beside_weights({.microbatches = 16}), gradients + kept / 16, 1e-3 * kept);
+}
+
+// A sum of weights has one gradient, which each has a view of.
+TEST(Bounds, OfMemoryCountOneGradientOnce) {
+  Setting setting = MlpSetting("uniform:8@200Gbps,device=a100-80gb", "adam");
+  setting.step = ir::ParseFunction(R"(func @sum (
+  %x: f32[16,512] data,
+  %a: f32[512,512] parameter,
+  %b: f32[1,512,512] parameter,
+  %c: f32[512,1,512] parameter,
+  %d: f32[512,512,1] parameter
+) {
+  %b1: f32[512,512] = Reshape(%b) {shape=[512,512]}
+  %c1: f32[512,512] = Reshape(%c) {shape=[512,512]}
+  %d1: f32[512,512] = Reshape(%d) {shape=[512,512]}
+  %s: f32[512,512] = Add(%a, %b1)
+  %t: f32[512,512] = Add(%s, %c1)
+  %u: f32[512,512] = Add(%t, %d1)
+  %y: f32[16,512] = MatMul(%x, %u)
+  return %y: result
+})")
+                     .value();
+  ASSERT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
+  setting.batch_size = 16;
+  for (const int64_t microbatches : {1, 2}) {
+    const ParallelPlan plan = {.microbatches = microbatches};
+    const auto run = Play(setting, plan);
+    ASSERT_TRUE(run.ok()) << run.status();
+    EXPECT_LE(Bounds(setting).Of(plan).memory, run->report.peak_memory);
+  }
+}
+
+// Kernels that are captured are launched together: starting them counts for nothing.
+TEST(Bounds, OfTimeKnowGraphs) {
+  Setting setting = SettingOf("mlp", "layers=8,dim=256", 16, "adam");
+  setting.cost_model = cost_models::MakeCostModel("kernels").value();
+  const PlanBound launched = Bounds(setting).Of({});
+  setting.lowering.kernels.graphs = true;
+  EXPECT_LT(Bounds(setting).Of({}).time, launched.time);
+  for (const int64_t microbatches : {1, 4, 16}) {
+    const ParallelPlan plan = {.microbatches = microbatches};
+    EXPECT_LE(Bounds(setting).Of(plan).time, Play(setting, plan)->report.step_time);
+  }
 }
 
 // All of what is kept may lie on the rank that has fewest microbatches in flight.

@@ -42,6 +42,7 @@ inline lowering::StackKernels DrawStack(Drawing& draw) {
   using cost_models::AttentionClass;
   stack.choice.attention =
       draw.Of({AttentionClass::kCudnn, AttentionClass::kFlash1, AttentionClass::kFlash2});
+  stack.graphs = draw.Of({false, false, true});
   return stack;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -36,18 +37,22 @@ ir::ValueId RootOf(const ir::Function& function, ir::ValueId value) {
   return value;
 }
 
-// The smallest of a value and what it is a view or another type of: nothing else of it is there
-// before somebody asks.
-double LeastSizeOf(const ir::Function& function, ir::ValueId value) {
-  double least = SizeIn(function, value);
+// A value, and what it is made of as a view or as another type: of these one is there before
+// somebody asks for the others.
+struct Chain {
+  ir::ValueId root;
+  double least = 0;  // bytes of the smallest
+};
+Chain ChainOf(const ir::Function& function, ir::ValueId value) {
+  Chain chain{.root = value, .least = SizeIn(function, value)};
   for (ir::OpId op = function.producer(value); op.valid(); op = function.producer(value)) {
     const ir::OpInfo& info = ir::GetOpInfo(function.kind(op));
     const bool view = info.op_class == ir::OpClass::kView || info.strided_view;
     if (!view && function.kind(op) != ir::OpKind::kCast) break;
-    value = function.operands(op)[0];
-    least = std::min(least, SizeIn(function, value));
+    chain.root = value = function.operands(op)[0];
+    chain.least = std::min(chain.least, SizeIn(function, value));
   }
-  return least;
+  return chain;
 }
 
 // Bytes that forward leaves for backward, of `microbatches` microbatches together; nothing where
@@ -178,16 +183,20 @@ Bounds::Bounds(const Setting& setting)
   SumGradients();
 }
 
+// Several parameters may have views of one gradient, as those that are added up.
 void Bounds::SumGradients() {
   const ir::Function& step = setting_.step;
-  std::set<ir::ValueId> seen;
+  std::map<ir::ValueId, double> by_root;
   for (const ir::OpId op : step.order()) {
     if (ir::GetOpInfo(step.kind(op)).op_class != ir::OpClass::kOptimizer) continue;
     for (const ir::ValueId operand : step.operands(op)) {
-      if (!step.producer(operand).valid() || !seen.insert(operand).second) continue;
-      gradients_ += bounds_cc::LeastSizeOf(step, operand);
+      const bounds_cc::Chain chain = bounds_cc::ChainOf(step, operand);
+      if (!step.producer(chain.root).valid()) continue;
+      const auto [known, is_new] = by_root.emplace(chain.root, chain.least);
+      if (!is_new) known->second = std::min(known->second, chain.least);
     }
   }
+  for (const auto& [root, bytes] : by_root) gradients_ += bytes;
 }
 
 double Bounds::KeptOf(const ParallelPlan& plan) {

@@ -28,6 +28,14 @@ bool IsAttention(OpKind kind) {
   return kind == OpKind::kAttention || kind == OpKind::kAttentionGrad;
 }
 
+// What may run it at the least: captured as a graph, kernels of forward and backward need no
+// launches of their own.
+cluster::Device DeviceOf(const Setting& setting, int32_t kind) {
+  cluster::Device device = setting.cluster.kind(kind);
+  if (setting.lowering.kernels.graphs) device.launch_overhead = Duration(0);
+  return device;
+}
+
 // The op on one device, with the operands of type `dtype` that are floats, where that is said.
 LeastTime LeastOn(const cost_models::LeastTimes& model, const Setting& setting,
                   const Function& function, OpId op, std::optional<ir::DType> dtype) {
@@ -49,7 +57,7 @@ LeastTime LeastOn(const cost_models::LeastTimes& model, const Setting& setting,
                                     .choice = &setting.lowering.kernels.choice};
   LeastTime least;
   for (int32_t kind = 0; kind < setting.cluster.kind_count(); ++kind) {
-    const LeastTime here = model.LeastOf(view, setting.cluster.kind(kind));
+    const LeastTime here = model.LeastOf(view, DeviceOf(setting, kind));
     if (kind == 0) {
       least = here;
       continue;
