@@ -23,8 +23,7 @@ void AddTables(const StrategyGraph& graph, Model& model) {
     pairs.push_back(PairOf(pair.node, pair.other_node));
   }
   std::ranges::sort(pairs);
-  const auto repeated = std::ranges::unique(pairs);
-  pairs.erase(repeated.begin(), repeated.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   model.tables.reserve(pairs.size());
   for (const auto& [a, b] : pairs) {
     model.tables.push_back({.scope = {a, b},
