@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -14,9 +15,11 @@
 #include "ir/text/text.h"
 #include "support/status.h"
 #include "transforms/parallel.h"
+#include "transforms/plan/mesh.h"
 #include "transforms/plan/plan_test_util.h"
 #include "transforms/sharding/model_step_test_util.h"
 #include "transforms/sharding/plain_prices_test_util.h"
+#include "transforms/sharding/sharding_memo.h"
 #include "transforms/slices/slices.h"
 
 namespace orrery::transforms {
@@ -324,6 +327,41 @@ TEST(DecidedOn, IsASliceInTheMiddleUnlessSaid) {
   const SliceRange said = decided({.slices = {{0, 8}}, .decided_on = {.begin = 3, .rows = 1}});
   EXPECT_EQ(said.begin, 3);
   EXPECT_EQ(said.rows, 1);
+}
+
+// Where answers are remembered the pattern's stream is asked for whole and in parts, and the
+// cheaper one is taken, as AutoShard does by itself.
+TEST(StepStages, TakeTheCheaperStreamOfThePattern) {
+  const ir::Function step = ModelStep("gpt", "layers=2,hidden=64,heads=8,seq=64,vocab=64", 8);
+  const ir::Mesh mesh = MakeMesh({.hp = 4}).value();
+  for (const double latency : {1e-9, 1e-3}) {
+    SCOPED_TRACE(latency);
+    const PlainPrices prices(mesh, {.latency = latency});
+    ShardingMemo memo;
+    const auto chosen = [&](ShardingMemo* with, SequenceParallel sequence) {
+      AutoShardReport report;
+      const auto wants = [&](const AutoShardReport& of) {
+        report = of;
+        return false;
+      };
+      const ParallelPlan plan = {.hp = 4, .sequence_parallel = sequence};
+      const auto ways = ParallelTransformWays(
+          step, plan,
+          {.prices = &prices, .by_pattern = true, .alternative = {.wants = wants, .memo = with}});
+      EXPECT_TRUE(absl::IsCancelled(ways.status())) << ways.status();
+      return report;
+    };
+    const AutoShardReport alone = chosen(nullptr, SequenceParallel::kAuto);
+    const AutoShardReport either = chosen(&memo, SequenceParallel::kAuto);
+    const int64_t solved = memo.solved();
+    const AutoShardReport whole = chosen(&memo, SequenceParallel::kOff);
+    const AutoShardReport in_parts = chosen(&memo, SequenceParallel::kOn);
+    EXPECT_EQ(either.choice, alone.choice);
+    EXPECT_EQ(either.seconds, alone.seconds);
+    EXPECT_EQ(either.seconds, std::min(whole.seconds, in_parts.seconds));
+    EXPECT_NE(whole.choice, in_parts.choice) << "the test shows nothing";
+    EXPECT_EQ(memo.solved(), solved) << "solved again";
+  }
 }
 
 }  // namespace

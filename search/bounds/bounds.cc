@@ -27,13 +27,19 @@ double SizeIn(const ir::Function& function, ir::ValueId value) {
   return static_cast<double>(SizeOf(function.type(value)).count());
 }
 
-// What a view looks at.
+// What a value is a view of, or `through_casts` another type of; invalid where it is neither.
+ir::ValueId SourceOf(const ir::Function& function, ir::ValueId value, bool through_casts) {
+  const ir::OpId op = function.producer(value);
+  if (!op.valid()) return {};
+  const ir::OpInfo& info = ir::GetOpInfo(function.kind(op));
+  const bool is_view = info.op_class == ir::OpClass::kView || info.strided_view;
+  const bool is_cast = through_casts && function.kind(op) == ir::OpKind::kCast;
+  return is_view || is_cast ? function.operands(op)[0] : ir::ValueId();
+}
+
+// What a view looks at in the end.
 ir::ValueId RootOf(const ir::Function& function, ir::ValueId value) {
-  for (ir::OpId op = function.producer(value); op.valid(); op = function.producer(value)) {
-    const ir::OpInfo& info = ir::GetOpInfo(function.kind(op));
-    if (info.op_class != ir::OpClass::kView && !info.strided_view) break;
-    value = function.operands(op)[0];
-  }
+  for (ir::ValueId from = value; from.valid(); from = SourceOf(function, from, false)) value = from;
   return value;
 }
 
@@ -45,12 +51,9 @@ struct Chain {
 };
 Chain ChainOf(const ir::Function& function, ir::ValueId value) {
   Chain chain{.root = value, .least = SizeIn(function, value)};
-  for (ir::OpId op = function.producer(value); op.valid(); op = function.producer(value)) {
-    const ir::OpInfo& info = ir::GetOpInfo(function.kind(op));
-    const bool view = info.op_class == ir::OpClass::kView || info.strided_view;
-    if (!view && function.kind(op) != ir::OpKind::kCast) break;
-    chain.root = value = function.operands(op)[0];
-    chain.least = std::min(chain.least, SizeIn(function, value));
+  for (ir::ValueId from = value; from.valid(); from = SourceOf(function, from, true)) {
+    chain.root = from;
+    chain.least = std::min(chain.least, SizeIn(function, from));
   }
   return chain;
 }

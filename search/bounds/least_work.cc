@@ -28,8 +28,8 @@ bool IsAttention(OpKind kind) {
   return kind == OpKind::kAttention || kind == OpKind::kAttentionGrad;
 }
 
-// What may run it at the least: captured as a graph, kernels of forward and backward need no
-// launches of their own.
+// Captured as graphs, kernels of forward and backward need no launches of their own. Those of the
+// update do, which counts for nothing here.
 cluster::Device DeviceOf(const Setting& setting, int32_t kind) {
   cluster::Device device = setting.cluster.kind(kind);
   if (setting.lowering.kernels.graphs) device.launch_overhead = Duration(0);
