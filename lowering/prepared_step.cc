@@ -10,7 +10,8 @@
 #include "lowering/instantiate_orders.h"
 #include "lowering/placement/instantiator.h"
 #include "lowering/placement/late_update.h"
-#include "lowering/placement/least_span.h"
+#include "lowering/placement/least_step.h"
+#include "simulator/program/fragmentation.h"
 #include "simulator/program/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
@@ -175,27 +176,41 @@ bool PreparedStep::Serves(int32_t rounds) const {
   return maker_.has_value() && maker_->Serves(RepetitionsOf(rounds, 0));
 }
 
-Duration PreparedStep::LeastTime() const {
+bool PreparedStep::folded() const { return maker_->folded(); }
+
+bool PreparedStep::RunsInTurn() const {
   const transforms::PipelineSchedule& schedule = input_.schedule;
   const bool in_turn = !schedule.runs_pairs && schedule.given == nullptr;
   const bool has_all = schedule.placement != transforms::StagePlacement::kTwoWay;
-  if (!maker_->folded() || !in_turn || !has_all || input_.rounds != 1 || geometry_.unequal() ||
-      repetitions_.asynchronous() || !input_.step.slices.empty()) {
-    return {};
+  return in_turn && has_all && input_.rounds == 1 && !geometry_.unequal() &&
+         !repetitions_.asynchronous() && input_.step.slices.empty();
+}
+
+StepBound PreparedStep::BoundOf(const transforms::RankOrders& orders) const {
+  ORRERY_CHECK(folded() && RunsInTurn());
+  const FoldedStep step{geometry_, repetitions_, stages_, program_};
+  StepBound bound{.time = LeastTime(step),
+                  .likely_time = LikelyTime(step),
+                  .peak = {},
+                  .likely_peak = {},
+                  .communication = CommunicationShare(step)};
+  const IdTable<simulator::RankClassId, PeakBound> likely = BoundPeaks(step, orders);
+  // With durations it may come to other orders.
+  const auto sure = input_.schedule.weighs_durations ? BoundPeaks(step, {}) : likely;
+  for (int32_t rank = 0; rank < program_.rank_count(); ++rank) {
+    const simulator::RankClassId id(rank);
+    const Bytes peak = WithLost(id, sure[id].least), capacity = program_.rank(id).capacity;
+    bound.may_fit = bound.may_fit && (capacity == Bytes(0) || peak <= capacity);
+    bound.peak = std::max(bound.peak, peak);
+    bound.likely_peak = std::max(bound.likely_peak, WithLost(id, likely[id].likely));
   }
-  absl::flat_hash_map<int32_t, Duration> busy;  // by compute stream
-  Duration most;
-  for (const Stage& stage : stages_) {
-    const simulator::StreamId stream =
-        stage.actors.front().streams[static_cast<size_t>(simulator::StreamKind::kCompute)];
-    Duration& sum = busy[stream.index()];
-    for (const PhaseTemplates* phase : {&stage.forward, &stage.backward, &stage.weights}) {
-      sum = SaturatedSum(sum, LeastSpan(*phase, repetitions_.microbatches, program_));
-    }
-    sum = SaturatedSum(sum, LeastSpan(stage.update, program_));
-    most = std::max(most, sum);
-  }
-  return most;
+  return bound;
+}
+
+// With what an allocator loses.
+Bytes PreparedStep::WithLost(simulator::RankClassId rank, Bytes use) const {
+  const double fragmentation = input_.options.memory_overhead.fragmentation;
+  return use + simulator::LostOf(program_, rank, fragmentation, use);
 }
 
 absl::StatusOr<simulator::Program> PreparedStep::Instantiate(const StepExtent& extent) {

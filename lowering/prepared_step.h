@@ -12,6 +12,7 @@
 #include "lowering/placement/lowering_input.h"
 #include "lowering/placement/stage.h"
 #include "lowering/placement/stage_maker.h"
+#include "lowering/step_bound.h"
 #include "simulator/program/program.h"
 #include "transforms/schedules/schedule.h"
 
@@ -46,13 +47,15 @@ class PreparedStep {
   /// Whether Instantiate makes of so many rounds what it would make, had they been prepared for.
   bool Serves(int32_t rounds) const;
 
-  /// From below, how long one batch takes in whatever order: what each rank has on its compute
-  /// stream, one phase after another (LeastSpan), of the rank that has most. 0 where nothing can be
-  /// told: where ranks are not alike or run two phases at once, of asynchronous schedules, and of
-  /// two pipelines that meet. Requires that Prepare went well.
-  Duration LeastTime() const;
+  /// Whether one rank stands for each stage. Requires that Prepare went well, as does all below.
+  bool folded() const;
+  /// Whether ranks are alike and run one phase at a time, in one pipeline that drains once.
+  bool RunsInTurn() const;
+  /// What is known of one batch before it is played, whose ranks run their steps in these orders.
+  /// Requires that it is folded and runs in turn.
+  StepBound BoundOf(const transforms::RankOrders& orders) const;
 
-  /// The program of an extent that it serves. Requires that Prepare went well.
+  /// The program of an extent that it serves.
   absl::StatusOr<simulator::Program> Instantiate(const StepExtent& extent);
 
  private:
@@ -64,6 +67,7 @@ class PreparedStep {
   transforms::StepDurations PhaseDurations();
   Duration DurationOf(int32_t s, const PhaseTemplates& templates);
   Duration AloneTime(simulator::FlowId flow) const;
+  Bytes WithLost(simulator::RankClassId rank, Bytes use) const;
 
   const LoweringInput input_;
   Geometry geometry_;

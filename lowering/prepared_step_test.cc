@@ -8,13 +8,17 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ir/models/model_test_util.h"
 #include "lowering/lower.h"
+#include "lowering/step_bound.h"
+#include "simulator/engine/play.h"
 #include "simulator/program/program_text.h"
+#include "simulator/report/report.h"
 #include "support/sanitized_test_util.h"
 #include "transforms/parallel.h"
 #include "transforms/plan/plan_test_util.h"
@@ -257,6 +261,72 @@ TEST(PreparedStep, ServesRoundsThatHaveTheSameTemplates) {
   EXPECT_FALSE(serves(unlike, 2, 3));
   PreparedStep none(alike.Input());
   EXPECT_FALSE(none.Serves(1)) << "nothing is prepared";
+}
+
+constexpr char kGpt[] = "layers=4,hidden=64,heads=4,seq=32,vocab=64,tied_embeddings=0";
+
+StepBound BoundOf(const Case& of, const transforms::RankOrders& orders) {
+  PreparedStep prepared(of.Input());
+  EXPECT_TRUE(prepared.Prepare().ok());
+  return prepared.BoundOf(orders);
+}
+
+// By the microbatches that are in flight, which are for the schedule to say.
+TEST(StepBound, HoldsWhatTheOrdersLeave) {
+  const auto of = [](const char* schedule) {
+    const Case of_schedule({.pp = 2, .microbatches = 12, .schedule = schedule}, "uniform:2@10GB/s",
+                           kGpt);
+    return BoundOf(of_schedule, of_schedule.Orders());
+  };
+  const StepBound all = of("gpipe"), two = of("1f1b");
+  EXPECT_EQ(all.time, two.time);
+  EXPECT_GT(all.peak.count(), 2 * two.peak.count());
+  EXPECT_GE(two.likely_peak, two.peak);
+  // What orders by durations come to is not known before.
+  const Case searched({.pp = 2, .microbatches = 12, .schedule = "zbv-auto"}, "uniform:2@10GB/s",
+                      kGpt);
+  const StepBound open = BoundOf(searched, searched.Orders());
+  EXPECT_GT(open.likely_peak.count(), open.peak.count());
+  EXPECT_GT(open.peak.count(), 0);
+}
+
+TEST(StepBound, SaysWhetherAStepMayFit) {
+  const auto fits_within = [](int64_t limit) {
+    const Case of({.pp = 2, .microbatches = 4}, "uniform:2@10GB/s", kGpt,
+                  {.memory_limit = Bytes(limit)});
+    return BoundOf(of, of.Orders()).may_fit;
+  };
+  const Case open({.pp = 2, .microbatches = 4}, "uniform:2@10GB/s", kGpt);
+  const int64_t peak = BoundOf(open, open.Orders()).peak.count();
+  EXPECT_TRUE(fits_within(peak));
+  EXPECT_FALSE(fits_within(peak - 1));
+  // With what an allocator loses: a part of all but a few buffers.
+  const Case lossy({.pp = 2, .microbatches = 4}, "uniform:2@10GB/s", kGpt,
+                   {.memory_overhead = {.fragmentation = 0.5}});
+  const int64_t with_lost = BoundOf(lossy, lossy.Orders()).peak.count();
+  EXPECT_LE(with_lost, peak + peak / 2);
+  EXPECT_GT(with_lost, peak + peak * 49 / 100);
+}
+
+TEST(StepBound, KnowsHowMuchOfAStepCommunicates) {
+  const Case of({.dp = 2, .hp = 2, .pp = 2, .microbatches = 4}, "uniform:8@1GB/s", kGpt);
+  const simulator::Program program = Lower(of.Input()).value();
+  const simulator::Report report = simulator::Summarize(program, simulator::Play(program).value());
+  EXPECT_GT(report.communication_overhead, 0.1);
+  EXPECT_NEAR(BoundOf(of, of.Orders()).communication, report.communication_overhead, 0.01);
+}
+
+TEST(PreparedStep, RunsInTurnUnlessPhasesRunAtOnceOrNothingDrains) {
+  for (const auto& [schedule, in_turn] :
+       {std::pair("1f1b", true), std::pair("interleaved", true), std::pair("zb-h1", true),
+        std::pair("chimera", false), std::pair("dualpipe", false), std::pair("pipedream", false),
+        std::pair("pipemare", false)}) {
+    const Case of({.pp = 2, .microbatches = 4, .schedule = schedule}, "uniform:2@10GB/s", kGpt);
+    ASSERT_TRUE(of.valid()) << schedule;
+    PreparedStep prepared(of.Input());
+    ASSERT_TRUE(prepared.Prepare().ok()) << schedule;
+    EXPECT_EQ(prepared.RunsInTurn(), in_turn) << schedule;
+  }
 }
 
 }  // namespace

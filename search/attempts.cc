@@ -1,12 +1,16 @@
 #include "search/attempts.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "search/bounds/least_memory.h"
+#include "search/cuts/cut_choice.h"
+#include "search/cuts/way_facts.h"
 #include "support/status.h"
 #include "transforms/schedules/orders.h"
+#include "transforms/stages/cost_division.h"
 
 namespace orrery::search {
 namespace attempts_cc {
@@ -70,8 +74,9 @@ bool IsHopeless(const PlanPlayer& player, Bytes peak) {
   return limit > Bytes(0) && peak.count() / kLeastPart > limit.count();
 }
 
-// Ways to carry out a plan, played one after another. Which they are, neither a limit of memory nor
-// what is recomputed has a say in: so that more memory is never worse.
+// Ways to carry out a plan, made one after another, and played where that may matter. Which they
+// are, neither a limit of memory nor what is recomputed has a say in: so that more memory is never
+// worse.
 class Portfolio {
  public:
   explicit Portfolio(PlanPlayer& player) : player_(player), in_flight_(InFlight(player)) {}
@@ -79,18 +84,18 @@ class Portfolio {
   absl::StatusOr<Run> Best() && {
     const ParallelPlan& plan = player_.plan();
     Way first = {.attention = plan.context_attention, .in_flight = in_flight_};
-    absl::StatusOr<Run> run = player_.Play(first, &facts_);
+    absl::Status made = Make(first);
     // Stages of their own shardings may not join by cost where they do by the pattern.
-    if (plan.unequal() && HasPattern(plan) && AsInfeasible(run.status()).has_value()) {
+    if (plan.unequal() && HasPattern(plan) && AsInfeasible(made).has_value()) {
       first.by_cost = false;
-      absl::StatusOr<Run> other = player_.Play(first, &facts_);
-      if (other.ok() || !AsInfeasible(other.status()).has_value()) run = std::move(other);
+      const absl::Status other = Make(first);
+      if (other.ok() || !AsInfeasible(other).has_value()) made = other;
     }
-    ORRERY_RETURN_IF_ERROR(run.status());
-    best_ = *std::move(run);
-    const bool hopeless =
-        CannotFit(player_.setting(), plan) || IsHopeless(player_, best_->report.peak_memory);
+    ORRERY_RETURN_IF_ERROR(made);
+    const Bytes peak = best_.has_value() ? best_->report.peak_memory : facts_.bound;
+    const bool hopeless = CannotFit(player_.setting(), plan) || IsHopeless(player_, peak);
     if (!hopeless) ORRERY_RETURN_IF_ERROR(TryOthers(plan, first));
+    ORRERY_RETURN_IF_ERROR(PlayPostponed());
     best_->all_ways = all_ways_;
     return *std::move(best_);
   }
@@ -107,7 +112,6 @@ class Portfolio {
 
   // What each flag could say that the plan leaves out: so that none is better than none.
   absl::Status TryOthers(const ParallelPlan& plan, const Way& first) {
-    Count(first);
     ORRERY_RETURN_IF_ERROR(TryFrom(plan, first));
     if (HasPattern(plan)) {
       Way pattern = first;
@@ -179,25 +183,60 @@ class Portfolio {
     if (!of_.leanest.has_value() || leaner(*of_.leanest)) of_.leanest = played;
   }
 
-  // What is infeasible in this way is passed over; what is known by another counts for both.
-  absl::Status Try(const Way& way, std::optional<Duration> enough = {}) {
-    absl::StatusOr<Run> run = player_.Play(way, &facts_, enough);
-    slower_ = absl::IsAborted(run.status());
-    if (slower_) return absl::OkStatus();
+  void Keep(Run run) {
+    if (!best_.has_value() || IsBetter(run.report, best_->report)) best_ = std::move(run);
+  }
+
+  // What surely does not fit is not played before all ways are known, and then only if none fits.
+  absl::Status Make(const Way& way) {
+    const bool fits = best_.has_value() && best_->report.fits;
+    const ToBeat to_beat = {fits ? std::optional(best_->report.step_time) : std::nullopt};
+    absl::StatusOr<Run> run = player_.Play(way, &facts_, to_beat);
+    const bool left_out = absl::IsAborted(run.status());
+    if (!run.ok() && !left_out) return run.status();
+    Count(way);
     if (run.ok()) {
-      Count(way);
-      if (IsBetter(run->report, best_->report)) best_ = *std::move(run);
-      return absl::OkStatus();
+      Keep(*std::move(run));
+    } else if (!fits) {
+      postponed_.push_back({way, facts_});
     }
-    if (absl::IsResourceExhausted(run.status())) {
+    return absl::OkStatus();
+  }
+
+  // What is infeasible in this way is passed over; what is known by another counts for both.
+  absl::Status Try(const Way& way) {
+    const absl::Status made = Make(way);
+    if (absl::IsResourceExhausted(made)) {
       all_ways_ = false;
       return absl::OkStatus();
     }
-    if (absl::IsCancelled(run.status())) {
+    if (absl::IsCancelled(made)) {
       if (facts_.fastest != Duration()) Count(way);
       return absl::OkStatus();
     }
-    return AsInfeasible(run.status()).has_value() ? absl::OkStatus() : run.status();
+    return AsInfeasible(made).has_value() ? absl::OkStatus() : made;
+  }
+
+  // Of ways that do not fit the leanest is looked for.
+  absl::Status PlayPostponed() {
+    if (best_.has_value() && best_->report.fits) return absl::OkStatus();
+    std::ranges::stable_sort(postponed_, {}, [](const Played& of) { return of.facts.bound; });
+    absl::Status failed;
+    for (const Played& of : postponed_) {
+      if (best_.has_value() && of.facts.bound > best_->report.peak_memory) break;
+      absl::StatusOr<Run> run = player_.Play(of.way);
+      if (run.ok()) {
+        Keep(*std::move(run));
+        continue;
+      }
+      if (absl::IsResourceExhausted(run.status())) {
+        all_ways_ = false;
+      } else if (!AsInfeasible(run.status()).has_value()) {
+        return run.status();
+      }
+      failed.Update(run.status());
+    }
+    return best_.has_value() ? absl::OkStatus() : failed;
   }
 
   // Shardings that need less memory, of those that no other beats in both: the one that needs the
@@ -232,16 +271,22 @@ class Portfolio {
   }
 
   // Stages that need less memory: of the fastest way and of the leanest of each choice that is the
-  // best in something; of the fastest of all in finer steps, so that what fits is by little slower
-  // than it would have to be.
+  // best in something; of the leanest of those about as fast as the fastest in finer steps, so that
+  // what fits is by little slower than it would have to be.
   absl::Status TryCuts() {
     constexpr int kCoarse = 2, kFine = 8;
     std::vector<const Extremes*> choices;
     for (size_t i = 0; i < choices_.size(); ++i) {
       if (!IsBeaten(i)) choices.push_back(&choices_[i]);
     }
-    const auto time = [](const Extremes* of) { return of->fastest->facts.fastest; };
-    const auto best = std::ranges::min_element(choices, {}, time);
+    const auto time = [](const Extremes* of) { return of->fastest->facts.fastest.seconds(); };
+    const double fastest_s =
+        choices.empty() ? 0 : time(*std::ranges::min_element(choices, {}, time));
+    const auto key = [&](const Extremes* of) {
+      const bool about_as_fast = time(of) <= transforms::kAboutAsFast * fastest_s;
+      return std::pair(!about_as_fast, of->leanest->facts.least_peak);
+    };
+    const auto best = std::ranges::min_element(choices, {}, key);
     for (auto choice = choices.begin(); choice != choices.end(); ++choice) {
       const Played &fastest = *(*choice)->fastest, &leanest = *(*choice)->leanest;
       ORRERY_RETURN_IF_ERROR(TryCutsOf(fastest, choice == best ? kFine : kCoarse));
@@ -252,15 +297,12 @@ class Portfolio {
   }
 
   // Those that need least, and in equal steps from there to what the way needs without a limit;
-  // where the first do not need less, no others are known to. Once a way fits, only what is faster
-  // counts: those that are not, for sure, are not played.
+  // where the first do not need less, no others are known to.
   absl::Status TryCutsOf(const Played& of, int steps) {
     Way way = of.way;
     for (int step = 0; step < steps; ++step) {
       way.stage_share = static_cast<double>(step) / steps;
-      const simulator::Report& best = best_->report;
-      ORRERY_RETURN_IF_ERROR(Try(way, best.fits ? std::optional(best.step_time) : std::nullopt));
-      if (slower_) continue;
+      ORRERY_RETURN_IF_ERROR(Try(way));
       const Bytes least = facts_.least_peak;
       if (step == 0 && (least == Bytes(0) || least >= of.facts.peak)) break;
     }
@@ -269,10 +311,10 @@ class Portfolio {
 
   PlanPlayer& player_;
   const int64_t in_flight_;
-  WayFacts facts_;       // of the last way
-  bool slower_ = false;  // that was not played: another is as fast
-  Extremes of_;          // the choice that is tried
+  WayFacts facts_;  // of the last way
+  Extremes of_;     // the choice that is tried
   std::vector<Extremes> choices_;
+  std::vector<Played> postponed_;  // that do not fit
   bool all_ways_ = true;
   std::optional<Run> best_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -44,12 +45,6 @@ bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks) {
 
 }  // namespace
 }  // namespace plan_player_cc
-
-bool IsBetter(const simulator::Report& a, const simulator::Report& b) {
-  if (a.fits != b.fits) return a.fits;
-  if (!a.fits && a.peak_memory != b.peak_memory) return a.peak_memory < b.peak_memory;
-  return a.step_time < b.step_time;
-}
 
 PlanPlayer::PlanPlayer(const Setting& setting, const ParallelPlan& plan)
     : setting_(setting),
@@ -151,27 +146,10 @@ transforms::StageContext PlanPlayer::StagesOf(const Way& way) const {
   return context;
 }
 
-void WayFacts::Add(const simulator::Report& run) {
-  Add({.fastest = run.step_time,
-       .communication = run.communication_overhead,
-       .peak = run.peak_memory,
-       .least_peak = run.peak_memory});
-}
-
-void WayFacts::Add(const WayFacts& part) {
-  const bool first = fastest == Duration();
-  if (first || part.fastest < fastest) {
-    fastest = part.fastest;
-    communication = part.communication;
-    peak = part.peak;
-  }
-  least_peak = first ? part.least_peak : std::min(least_peak, part.least_peak);
-}
-
 absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts,
-                                     std::optional<Duration> enough) {
+                                     std::optional<ToBeat> to_beat) {
   if (facts != nullptr) *facts = {};
-  enough_ = enough;
+  to_beat_ = to_beat;
   if (budget_ != nullptr && budget_->left <= 0) {
     return absl::ResourceExhaustedError("nothing is left of the budget");
   }
@@ -238,12 +216,12 @@ absl::StatusOr<Run> PlanPlayer::PlayOnce(const Way& way, WayFacts* facts) {
                                   .batch_lost = setting_.notes.batch_lost,
                                   .parts = {.store = parts_, .root = PartsRoot()}};
   ORRERY_ASSIGN_OR_RETURN(auto slices, SlicesToPlay({setting_, schedule_, plan, context}));
+  if (slices.size() > 1) to_beat_.reset();  // they are played one beside the other
   WayFacts* known = nullptr;
   uint64_t choice = 0;
   asked_.clear();
   if (facts != nullptr) {
-    const bool whole = slices.size() == 1 && slices.front().empty();
-    if (whole) {
+    if (slices.size() == 1 && slices.front().empty()) {  // the whole sequence
       context.stages.wants = [&](const std::vector<size_t>& begins) {
         return WantsCut({choice, gathers, begins}, way, *facts);
       };
@@ -292,32 +270,59 @@ absl::StatusOr<Run> PlanPlayer::PlayCuts(const ParallelPlan& plan,
                           unequal_.has_value()
                               ? unequal_->Make(step(), plan, context)
                               : transforms::ParallelTransformWays(step(), plan, context));
+  if (asked_.size() != steps.size()) asked_.clear();  // some were infeasible
   std::deque<StepPlayer> players;
   for (const transforms::PipelinedStep& cut : steps) players.emplace_back(PlayedOf(plan, cut));
-  const auto is_slow = [&](StepPlayer& player) { return player.LeastTime() >= *enough_; };
-  if (enough_.has_value() && std::ranges::all_of(players, is_slow)) {
-    return absl::AbortedError("another way is as fast for sure");
+  const CutBounds bounds = BoundsOf(players, facts);
+  if (to_beat_.has_value() && !bounds.MayBeat(*to_beat_)) {
+    return absl::AbortedError("it does not fit, or another way is as fast, for sure");
   }
-  std::vector<Run> runs;
-  std::vector<PlayedCut> cuts;
-  const bool all = asked_.size() == steps.size();  // none was infeasible
-  for (size_t i = 0; i < steps.size(); ++i) {
-    transforms::PipelinedStep& cut = steps[i];
+  // Of those that are not played nothing is taken: one that fits is.
+  constexpr Bytes kMost(std::numeric_limits<int64_t>::max());
+  std::vector<PlayedCut> cuts(steps.size(), PlayedCut{.fits = false, .time = {}, .peak = kMost});
+  std::vector<std::optional<Run>> runs(steps.size());
+  bool has_run = false, enough = to_beat_.has_value() && to_beat_->time.has_value();
+  for (const size_t i : bounds.Order()) {
+    if (has_run && enough && !bounds.MayFit(i)) continue;
     WayFacts of_cut;
-    absl::StatusOr<Run> run = PlayOrders(players[i], cut, i, of_cut);
-    if (run.ok() && facts != nullptr) facts->Add(of_cut);
-    if (run.ok() && all) cuts_.insert_or_assign(asked_[i], of_cut);
+    absl::StatusOr<Run> run = PlayOrders(players[i], steps[i], i, of_cut);
     if (!run.ok()) {
-      if (!runs.empty() && AsInfeasible(run.status()).has_value()) continue;
+      if (has_run && AsInfeasible(run.status()).has_value()) continue;
       return run;
     }
+    if (!bounds.known()) Tell(i, of_cut, facts);
     run->slices = context.slices;
-    run->pipelined = std::move(cut);
-    cuts.push_back(
-        {.fits = run->report.fits, .time = run->report.step_time, .peak = run->report.peak_memory});
-    runs.push_back(*std::move(run));
+    run->pipelined = std::move(steps[i]);
+    const simulator::Report& report = run->report;
+    cuts[i] = {.fits = report.fits, .time = report.step_time, .peak = report.peak_memory};
+    has_run = true;
+    enough = enough || report.fits;
+    runs[i] = *std::move(run);
   }
-  return std::move(runs[TakenCut(cuts)]);
+  return *std::move(runs[TakenCut(cuts)]);
+}
+
+// What is known of the cuts of a way is told at once. Where that is nothing of the first way, what
+// is told of all ways is what plays say: so that they can be compared.
+CutBounds PlanPlayer::BoundsOf(std::deque<StepPlayer>& players, WayFacts* facts) {
+  CutBounds bounds(players.size());
+  const bool asked = facts != nullptr || to_beat_.has_value();
+  if (!asked || !tells_ahead_.value_or(true)) return bounds;
+  for (size_t i = 0; i < players.size(); ++i) bounds.Set(i, players[i].BoundOf(ranks_.orders));
+  if (!tells_ahead_.has_value()) tells_ahead_ = bounds.known();
+  if (!bounds.known()) return CutBounds(players.size());
+  for (size_t i = 0; i < players.size(); ++i) {
+    WayFacts of_cut;
+    of_cut.Add(bounds.of(i));
+    Tell(i, of_cut, facts);
+  }
+  return bounds;
+}
+
+void PlanPlayer::Tell(size_t cut, const WayFacts& of_cut, WayFacts* facts) {
+  if (facts == nullptr) return;
+  facts->Add(of_cut);
+  if (cut < asked_.size()) cuts_.insert_or_assign(asked_[cut], of_cut);
 }
 
 Played PlanPlayer::PlayedOf(const ParallelPlan& plan, const transforms::PipelinedStep& step) const {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "lowering/network/sharding_prices.h"
+#include "search/cuts/way_facts.h"
 #include "search/runs/run.h"
 #include "search/settings/setting.h"
 #include "search/unequal/unequal_steps.h"
@@ -43,23 +45,6 @@ struct Way {
   std::optional<double> stage_share = {};
 
   friend bool operator==(const Way&, const Way&) = default;
-};
-
-/// Whether `a` is the better run: one that fits, of those the faster one, else what needs less.
-bool IsBetter(const simulator::Report& a, const simulator::Report& b);
-
-/// What is known of a way once it is played, whatever memory there is.
-struct WayFacts {
-  transforms::AutoShardReport report = {};  // of the choice of shardings, if it was by cost
-  double memory = 0;                        // bytes that it keeps, by its prices
-  Duration fastest = {};                    // of its runs
-  double communication = 0;                 // of that one, as in Report: communication_overhead
-  Bytes peak = {};                          // of that one
-  Bytes least_peak = {};                    // of any
-
-  /// Counts one of its runs; what is known of several.
-  void Add(const simulator::Report& run);
-  void Add(const WayFacts& part);
 };
 
 /// How much plays may do, counted alike on every machine: tasks simulated, ops parallelized, and
@@ -101,11 +86,11 @@ class PlanPlayer {
   /// slower than equally many layers, balanced slices than equal ones, orders that are searched
   /// than those for steps that all last the same. Infeasible where it cannot be parallelized so,
   /// ResourceExhausted where nothing is left of the budget.
-  /// `facts` are told of the way; then Cancelled is returned for what was played before, the same
-  /// shardings and stages: they are those of that play. Aborted, and nothing is played, where all
-  /// that the way has takes as long as `enough` for sure; `facts` say nothing then.
+  /// `facts` are told of the way; then Cancelled is returned for what was made before, the same
+  /// shardings and stages: they are those of that way. Aborted, and nothing is played, where all
+  /// that the way has surely does not fit, or takes as long as what it has `to_beat`.
   absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr,
-                           std::optional<Duration> enough = {});
+                           std::optional<ToBeat> to_beat = {});
 
   /// To come for the run that is taken in the end: of others only what decides between them is
   /// known. False where what was skipped is not as it seemed: then all is to be played.
@@ -118,6 +103,8 @@ class PlanPlayer {
   /// All that it did until now, as PlayBudget counts it; without what was played for a steady state
   /// and had none.
   int64_t work() const { return work_; }
+  /// Of that, the tasks that were simulated.
+  int64_t tasks() const { return tasks_; }
   const Setting& setting() const { return setting_; }
   const ParallelPlan& plan() const { return plan_; }
   const transforms::PipelineShape& shape() const { return shape_; }
@@ -142,6 +129,8 @@ class PlanPlayer {
   transforms::StageContext StagesOf(const Way& way) const;
   absl::StatusOr<Run> PlayCuts(const ParallelPlan& plan, const transforms::PlanContext& context,
                                WayFacts* facts);
+  CutBounds BoundsOf(std::deque<StepPlayer>& players, WayFacts* facts);
+  void Tell(size_t cut, const WayFacts& of_cut, WayFacts* facts);
   Played PlayedOf(const ParallelPlan& plan, const transforms::PipelinedStep& step) const;
   // `cut`: which of those of its way the step is.
   absl::StatusOr<Run> PlayOrders(StepPlayer& player, const transforms::PipelinedStep& step,
@@ -170,7 +159,8 @@ class PlanPlayer {
   std::map<PlayedKey, WayFacts> played_;
   std::map<CutKey, WayFacts> cuts_;
   std::vector<CutKey> asked_;          // of the last way
-  std::optional<Duration> enough_;     // likewise
+  std::optional<ToBeat> to_beat_;      // likewise
+  std::optional<bool> tells_ahead_;    // of ways before they are played; none: not seen yet
   std::map<size_t, size_t> sufficed_;  // by cut of a way, what StepPlayer::PlaySkipping says
   transforms::ShardingMemo shardings_;
   std::optional<UnequalSteps> unequal_;  // of a plan that is so

@@ -86,8 +86,10 @@ TEST(PlanPlayer, ForgetsTheFactsOfTheWayBefore) {
   WayFacts facts;
   const auto run = player.Play({}, &facts);
   ASSERT_TRUE(run.ok());
-  EXPECT_EQ(facts.fastest, run->report.step_time);
-  EXPECT_EQ(facts.least_peak, run->report.peak_memory);
+  EXPECT_GT(facts.fastest, Duration());
+  EXPECT_LE(facts.fastest, run->report.step_time);
+  EXPECT_GT(facts.least_peak, Bytes(0));
+  EXPECT_LE(facts.least_peak, run->report.peak_memory);
   EXPECT_TRUE(absl::IsResourceExhausted(player.Play({.by_cost = false}, &facts).status()));
   EXPECT_EQ(facts.fastest, Duration());
   EXPECT_EQ(facts.least_peak, Bytes(0));

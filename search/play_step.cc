@@ -107,8 +107,17 @@ absl::Status StepPlayer::PrepareFor(int32_t rounds) {
   return prepared_.emplace(input).Prepare();
 }
 
-Duration StepPlayer::LeastTime() {
-  return PrepareFor(1).ok() ? prepared_->LeastTime() : Duration();
+std::optional<lowering::StepBound> StepPlayer::BoundOf(const transforms::RankOrders& orders) {
+  if (!PrepareFor(1).ok() || !prepared_->RunsInTurn()) return std::nullopt;
+  if (options_.fold && !options_.every_link) {
+    return prepared_->folded() ? std::optional(prepared_->BoundOf(orders)) : std::nullopt;
+  }
+  lowering::LoweringOptions options = options_;
+  options.fold = options.fuse_runs = options.fuse_stretches = true;
+  options.every_link = false;
+  lowering::PreparedStep other(play_step_cc::InputOf(of_, options));
+  if (!other.Prepare().ok() || !other.folded()) return std::nullopt;
+  return other.BoundOf(orders);
 }
 
 absl::StatusOr<Run> StepPlayer::PlayExtent(lowering::StepExtent extent, Telling telling) {

@@ -36,8 +36,10 @@ class StepPlayer {
  public:
   explicit StepPlayer(const Played& of);
 
-  /// As lowering::PreparedStep; 0 for what cannot be lowered, too.
-  Duration LeastTime();
+  /// What is known of a batch whose ranks run their steps in these orders. None for what is not
+  /// folded or does not run in turn (lowering::PreparedStep) or cannot be lowered. The same whether
+  /// ranks are folded and links looked at or not: so that nobody gets another answer for looking.
+  std::optional<lowering::StepBound> BoundOf(const transforms::RankOrders& orders);
   /// The run of so many batches with its report. `orders`: in place of those of the schedule; as in
   /// lowering::StepExtent.
   absl::StatusOr<Run> PlayRounds(int32_t rounds, const transforms::RankOrders* orders = nullptr);

@@ -166,26 +166,33 @@ TEST(SkipAhead, IsLeftOutWhereAllIsToBePlayed) {
 }
 
 // However ranks wait for each other, and whatever shares their links.
-TEST(LeastTime, IsNoMoreThanAStepTakes) {
-  uint32_t played = 0, told = 0, near = 0;
+TEST(StepBound, IsNoMoreThanAStepHas) {
+  uint32_t played = 0, told = 0, near = 0, full = 0;
   ForEachDrawn(900, CasesToWalk(150u), DrawSetting, DrawPlan, [&](Setting& setting, auto plan) {
     plan.microbatches /= 16;  // all are played
     const auto run = Play(setting, plan);
     if (!run.ok()) return;
     lowering::ExchangeStore exchanges(setting.cluster.topology);
     StepPlayer player({setting, plan, run->pipelined, *plan.schedule, exchanges});
-    const Duration least = player.LeastTime();
-    const Duration step = player.PlayRounds(/*rounds=*/1).value().report.step_time;
-    EXPECT_LE(least, step);
+    const auto orders = plan.schedule->OrdersOf(ShapeOf(*plan.schedule, plan));
+    const auto least = player.BoundOf(orders);
+    const simulator::Report step = player.PlayRounds(/*rounds=*/1).value().report;
     ++played;
-    if (least == Duration()) return;
+    if (!least.has_value()) return;
+    EXPECT_LE(least->time, step.step_time);
+    EXPECT_LE(least->peak, step.peak_memory);
+    EXPECT_LE(least->peak, least->likely_peak);
+    EXPECT_LE(least->time, least->likely_time);
+    EXPECT_TRUE(least->may_fit || !step.fits);
     ++told;
     const double bubble =
         1 + static_cast<double>(plan.pp - 1) / static_cast<double>(plan.microbatches);
-    if (1.5 * bubble * least.seconds() > step.seconds()) ++near;
+    if (1.5 * bubble * least->time.seconds() > step.step_time.seconds()) ++near;
+    if (2 * least->likely_peak.count() > step.peak_memory.count()) ++full;
   });
   EXPECT_GT(2 * told, played);
-  EXPECT_GT(2 * near, told) << "it says little";
+  EXPECT_GT(2 * near, told) << "it says little of time";
+  EXPECT_GT(2 * full, told) << "it says little of memory";
 }
 
 // What one way had to play, as another would have, is not played by the next one.

@@ -12,12 +12,6 @@ namespace {
 
 constexpr Duration kBefore(-1);  // of what may have ended before the first kernel starts
 
-Duration TimeOf(const PricedTemplate& priced, size_t t, const simulator::Program& program) {
-  const simulator::FlowId flow = priced.flows[t];
-  return flow.valid() ? simulator::TimeAlone(program.flow(flow), program)
-                      : priced.task_template.tasks[t].duration;
-}
-
 Duration Times(Duration span, int64_t times) {
   const bool fits = times == 0 || span.picoseconds() <= simulator::kEndOfTime.picoseconds() / times;
   return fits ? span * times : simulator::kEndOfTime;
@@ -25,6 +19,12 @@ Duration Times(Duration span, int64_t times) {
 
 }  // namespace
 }  // namespace least_span_cc
+
+Duration TimeAlone(const PricedTemplate& priced, size_t t, const simulator::Program& program) {
+  const simulator::FlowId flow = priced.flows[t];
+  return flow.valid() ? simulator::TimeAlone(program.flow(flow), program)
+                      : priced.task_template.tasks[t].duration;
+}
 
 Duration LeastSpan(const PricedTemplate& priced, const simulator::Program& program) {
   using least_span_cc::kBefore;
@@ -41,7 +41,7 @@ Duration LeastSpan(const PricedTemplate& priced, const simulator::Program& progr
       if (!on.external) start = std::max(start, finish[static_cast<size_t>(on.index)]);
     }
     if (start == kBefore) continue;
-    stream = finish[t] = SaturatedSum(start, least_span_cc::TimeOf(priced, t, program));
+    stream = finish[t] = SaturatedSum(start, TimeAlone(priced, t, program));
   }
   return std::max(busy, Duration());
 }

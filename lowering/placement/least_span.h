@@ -1,11 +1,17 @@
 #ifndef ORRERY_LOWERING_PLACEMENT_LEAST_SPAN_H_
 #define ORRERY_LOWERING_PLACEMENT_LEAST_SPAN_H_
 
+#include <cstddef>
+
 #include "lowering/placement/stage.h"
 #include "simulator/program/program.h"
 #include "support/units.h"
 
 namespace orrery::lowering {
+
+/// How long task `t` of a folded, priced template takes on the first kind of device, with all links
+/// to itself.
+Duration TimeAlone(const PricedTemplate& priced, size_t t, const simulator::Program& program);
 
 /// How long one instance of a folded, priced template keeps the compute stream of its rank, at
 /// least: the longest way from the start of its first task there to the end of its last, with all

@@ -8,6 +8,12 @@
 
 namespace orrery::search {
 
+bool IsBetter(const simulator::Report& a, const simulator::Report& b) {
+  if (a.fits != b.fits) return a.fits;
+  if (!a.fits && a.peak_memory != b.peak_memory) return a.peak_memory < b.peak_memory;
+  return a.step_time < b.step_time;
+}
+
 size_t TakenCut(std::span<const PlayedCut> cuts) {
   ORRERY_CHECK(!cuts.empty());
   std::optional<Duration> fastest;

@@ -4,9 +4,13 @@
 #include <cstddef>
 #include <span>
 
+#include "simulator/report/report.h"
 #include "support/units.h"
 
 namespace orrery::search {
+
+/// Whether `a` is the better run: one that fits, of those the faster one, else what needs less.
+bool IsBetter(const simulator::Report& a, const simulator::Report& b);
 
 /// A step that is cut into stages, and played.
 struct PlayedCut {

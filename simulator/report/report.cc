@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "simulator/program/fragmentation.h"
 #include "simulator/program/time_alone.h"
 #include "simulator/report/activity.h"
 #include "simulator/report/host_memory.h"
@@ -250,9 +251,7 @@ void AddFragmentation(const Program& program, double fragmentation, Report& repo
   for (int32_t i = 0; i < program.rank_count(); ++i) {
     const RankClassId id(i);
     MemoryUse& use = report.ranks[id].memory;
-    const Bytes tensors = use.total - program.resident(id, MemoryKind::kBuffers) -
-                          program.resident(id, MemoryKind::kOther);
-    const Bytes lost(static_cast<int64_t>(fragmentation * static_cast<double>(tensors.count())));
+    const Bytes lost = LostOf(program, id, fragmentation, use.total);
     use.by_kind[static_cast<size_t>(MemoryKind::kOther)] += lost;
     use.total += lost;
     report_cc::CheckFit(program, id, report);

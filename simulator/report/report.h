@@ -76,8 +76,7 @@ std::span<const ReportFigure> AllReportFigures();
 /// and the shares.
 void SetRatios(const Program& program, Report& report);
 
-/// Adds to every rank's peak what an allocator loses: the part `fragmentation` of what the peak is
-/// more than the residents of kinds `buffers` and `other`, as `other`.
+/// Adds to every rank's peak what an allocator loses (LostOf), as `other`.
 void AddFragmentation(const Program& program, double fragmentation, Report& report);
 
 /// The report of `trace`, a run of `program`, which must verify.
