@@ -217,14 +217,15 @@ class Portfolio {
     return AsInfeasible(made).has_value() ? absl::OkStatus() : made;
   }
 
-  // Of ways that do not fit the leanest is looked for.
+  // Of ways that do not fit the leanest is looked for. One is played in any case.
   absl::Status PlayPostponed() {
     if (best_.has_value() && best_->report.fits) return absl::OkStatus();
     std::ranges::stable_sort(postponed_, {}, [](const Played& of) { return of.facts.bound; });
     absl::Status failed;
     for (const Played& of : postponed_) {
       if (best_.has_value() && of.facts.bound > best_->report.peak_memory) break;
-      absl::StatusOr<Run> run = player_.Play(of.way);
+      absl::StatusOr<Run> run =
+          best_.has_value() ? player_.Play(of.way) : player_.PlayLeftOut(of.way);
       if (run.ok()) {
         Keep(*std::move(run));
         continue;

@@ -302,6 +302,20 @@ TEST(BestRun, PlaysLittleThatDoesNotFit) {
   EXPECT_LT(2 * tasks_within(Bytes(peak.count() / 3), false).first, with_room);
 }
 
+// The first way is one that was left out, since it does not fit.
+TEST(BestRun, HasARunHoweverLittleIsLeftOfTheBudget) {
+  Setting setting = GptSetting();
+  const ParallelPlan plan = {.hp = 2, .pp = 2, .microbatches = 4};
+  setting.lowering.memory_limit = Bytes(Best(setting, plan).report.peak_memory.count() / 4);
+  PlayBudget budget{.left = 1};
+  PlanPlayer player(setting, plan, budget);
+  ASSERT_TRUE(player.Prepare().ok());
+  const auto run = BestRun(player);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_FALSE(run->report.fits);
+  EXPECT_FALSE(run->all_ways);
+}
+
 // Activations alone, of which no way could make so little.
 TEST(BestRun, IsTheFirstWayWhereThatNeedsManyTimesWhatThereIs) {
   Setting setting = GptSetting(/*batch=*/512);

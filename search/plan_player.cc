@@ -23,29 +23,6 @@
 #include "transforms/training/split_backward.h"
 
 namespace orrery::search {
-namespace plan_player_cc {
-namespace {
-
-// Whether the ranks of the run do the same one after the other as those.
-bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks) {
-  std::vector<size_t> next(ranks.orders.size(), 0);
-  for (const lowering::LoweredStep& lowered : run.steps) {
-    const transforms::ScheduleStep& step = lowered.step;
-    const auto rank =
-        static_cast<size_t>(transforms::RankOf(ranks.placement, ranks.shape, step.stage));
-    if (next[rank] == ranks.orders[rank].size()) return false;
-    const transforms::ScheduleStep& other = ranks.orders[rank][next[rank]++];
-    if (step.kind != other.kind || step.stage != other.stage ||
-        step.microbatch != other.microbatch || step.with_next != other.with_next) {
-      return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
-}  // namespace plan_player_cc
-
 PlanPlayer::PlanPlayer(const Setting& setting, const ParallelPlan& plan)
     : setting_(setting),
       plan_(plan),
@@ -153,6 +130,15 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts,
   if (budget_ != nullptr && budget_->left <= 0) {
     return absl::ResourceExhaustedError("nothing is left of the budget");
   }
+  return PlayCounted(way, facts);
+}
+
+absl::StatusOr<Run> PlanPlayer::PlayLeftOut(const Way& way) {
+  to_beat_.reset();
+  return PlayCounted(way, nullptr);
+}
+
+absl::StatusOr<Run> PlanPlayer::PlayCounted(const Way& way, WayFacts* facts) {
   ORRERY_RETURN_IF_ERROR(CheckTime());
   const int64_t solved = shardings_.solved(), tasks = tasks_;
   absl::StatusOr<Run> run = PlayOnce(way, facts);
@@ -345,7 +331,7 @@ absl::StatusOr<Run> PlanPlayer::PlayOrders(StepPlayer& player,
   facts.Add(run.report);
   const bool open = schedule_.weighs_durations && schedule_.given == nullptr &&
                     !schedule_.asynchronous && !step.unequal.dealt();
-  if (!open || plan_player_cc::HasOrders(run, ranks_)) return run;
+  if (!open || HasOrders(run, ranks_)) return run;
   ORRERY_ASSIGN_OR_RETURN(Run other, player.PlayRounds(/*rounds=*/1, &ranks_.orders));
   tasks_ += other.report.simulated_tasks;
   facts.Add(other.report);

@@ -92,6 +92,10 @@ class PlanPlayer {
   absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr,
                            std::optional<ToBeat> to_beat = {});
 
+  /// The same for a way that was left out, Aborted, whatever is left of the budget but its time: so
+  /// that there is a run at all.
+  absl::StatusOr<Run> PlayLeftOut(const Way& way);
+
   /// To come for the run that is taken in the end: of others only what decides between them is
   /// known. False where what was skipped is not as it seemed: then all is to be played.
   bool Complete(Run& run);
@@ -119,6 +123,7 @@ class PlanPlayer {
   // limit of stages such a cut is not played again: it would have been taken, had it been better.
   using CutKey = std::tuple<uint64_t, bool, std::vector<size_t>>;
 
+  absl::StatusOr<Run> PlayCounted(const Way& way, WayFacts* facts);
   absl::StatusOr<Run> PlayOnce(const Way& way, WayFacts* facts);
   bool WantsCut(CutKey cut, const Way& way, WayFacts& facts);
   void Count(int64_t solved, int64_t tasks);

@@ -98,6 +98,22 @@ absl::StatusOr<Run> PlayAlone(const Played& of, int32_t rounds,
   return run;
 }
 
+bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks) {
+  std::vector<size_t> next(ranks.orders.size(), 0);
+  for (const lowering::LoweredStep& lowered : run.steps) {
+    const transforms::ScheduleStep& step = lowered.step;
+    const auto rank =
+        static_cast<size_t>(transforms::RankOf(ranks.placement, ranks.shape, step.stage));
+    if (next[rank] == ranks.orders[rank].size()) return false;
+    const transforms::ScheduleStep& other = ranks.orders[rank][next[rank]++];
+    if (step.kind != other.kind || step.stage != other.stage ||
+        step.microbatch != other.microbatch || step.with_next != other.with_next) {
+      return false;
+    }
+  }
+  return true;
+}
+
 StepPlayer::StepPlayer(const Played& of) : of_(of), options_(play_step_cc::OptionsOf(of)) {}
 
 absl::Status StepPlayer::PrepareFor(int32_t rounds) {

@@ -30,6 +30,9 @@ struct Played {
 absl::StatusOr<Run> PlayAlone(const Played& of, int32_t rounds,
                               const lowering::LoweringOptions& options);
 
+/// Whether the ranks of the run do the same one after the other as those.
+bool HasOrders(const Run& run, const transforms::ScheduledRanks& ranks);
+
 /// Plays a step as its setting wants it played, in one way or another: what these share is lowered
 /// once.
 class StepPlayer {
