@@ -10,9 +10,9 @@
 #include "lowering/instantiate_orders.h"
 #include "lowering/placement/instantiator.h"
 #include "lowering/placement/late_update.h"
+#include "lowering/placement/least_span.h"
 #include "lowering/placement/least_step.h"
 #include "simulator/program/fragmentation.h"
-#include "simulator/program/time_alone.h"
 #include "support/check.h"
 #include "support/status.h"
 #include "transforms/stages/dealt_orders.h"
@@ -189,20 +189,21 @@ bool PreparedStep::RunsInTurn() const {
 StepBound PreparedStep::BoundOf(const transforms::RankOrders& orders) const {
   ORRERY_CHECK(folded() && RunsInTurn());
   const FoldedStep step{geometry_, repetitions_, stages_, program_};
-  StepBound bound{.time = LeastTime(step),
-                  .likely_time = LikelyTime(step),
+  const TimesOfStep times = TimesOf(step);
+  StepBound bound{.time = times.least,
+                  .likely_time = times.likely,
                   .peak = {},
                   .likely_peak = {},
                   .communication = CommunicationShare(step)};
-  const IdTable<simulator::RankClassId, PeakBound> likely = BoundPeaks(step, orders);
-  // With durations it may come to other orders.
-  const auto sure = input_.schedule.weighs_durations ? BoundPeaks(step, {}) : likely;
+  const IdTable<simulator::RankClassId, PeakBound> peaks = BoundPeaks(step, orders);
+  const bool others = input_.schedule.weighs_durations;  // it may come to other orders
   for (int32_t rank = 0; rank < program_.rank_count(); ++rank) {
     const simulator::RankClassId id(rank);
-    const Bytes peak = WithLost(id, sure[id].least), capacity = program_.rank(id).capacity;
+    const Bytes peak = WithLost(id, others ? peaks[id].resident : peaks[id].least);
+    const Bytes capacity = program_.rank(id).capacity;
     bound.may_fit = bound.may_fit && (capacity == Bytes(0) || peak <= capacity);
     bound.peak = std::max(bound.peak, peak);
-    bound.likely_peak = std::max(bound.likely_peak, WithLost(id, likely[id].likely));
+    bound.likely_peak = std::max(bound.likely_peak, WithLost(id, peaks[id].likely));
   }
   return bound;
 }
@@ -360,10 +361,8 @@ transforms::StepDurations PreparedStep::PhaseDurations() {
 
 // On the slowest device, in the slowest group.
 Duration PreparedStep::DurationOf(int32_t s, const PhaseTemplates& templates) {
-  const PricedTemplate& priced = !templates.slices.empty()
-                                     ? templates.slices[templates.slices.size() / 2]
-                                 : templates.later.task_template.tasks.empty() ? templates.first
-                                                                               : templates.later;
+  const std::vector<PricedTemplate>& slices = templates.slices;
+  const PricedTemplate& priced = slices.empty() ? templates.usual() : slices[slices.size() / 2];
   Duration sum;
   const auto add = [](Duration& to, Duration by) { to = SaturatedSum(to, by); };
   for (size_t t = 0; t < priced.task_template.tasks.size(); ++t) {
@@ -373,24 +372,18 @@ Duration PreparedStep::DurationOf(int32_t s, const PhaseTemplates& templates) {
       add(sum, task.parts);
       continue;
     }
-    const bool is_flow = maker_->folded() && priced.flows[t].valid();
-    Duration slowest = is_flow ? AloneTime(priced.flows[t]) : task.duration;
+    Duration slowest = maker_->folded() ? TimeAlone(priced, t, program_) : task.duration;
     for (const auto& durations : priced.other_durations) {
       slowest = std::max(slowest, durations[t]);
     }
     const size_t groups =
         task.group.empty() || maker_->folded() ? 0 : pricing_.GroupsOf(s, task.group).size();
     for (size_t group = 0; group < groups; ++group) {
-      const TaskTime time = pricing_.TimeOf(task.movement, group);
-      slowest = std::max(slowest, time.flow.valid() ? AloneTime(time.flow) : time.duration);
+      slowest = std::max(slowest, TimeAlone(pricing_.TimeOf(task.movement, group), program_));
     }
     add(sum, slowest);
   }
   return sum;
-}
-
-Duration PreparedStep::AloneTime(simulator::FlowId flow) const {
-  return simulator::TimeAlone(program_.flow(flow), program_);
 }
 
 }  // namespace orrery::lowering

@@ -66,7 +66,6 @@ class PreparedStep {
   transforms::RankOrders OrdersOfPlaced(int64_t microbatches);
   transforms::StepDurations PhaseDurations();
   Duration DurationOf(int32_t s, const PhaseTemplates& templates);
-  Duration AloneTime(simulator::FlowId flow) const;
   Bytes WithLost(simulator::RankClassId rank, Bytes use) const;
 
   const LoweringInput input_;

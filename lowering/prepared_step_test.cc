@@ -290,6 +290,32 @@ TEST(StepBound, HoldsWhatTheOrdersLeave) {
   EXPECT_GT(open.peak.count(), 0);
 }
 
+// Beside what the fullest rank computes, what one microbatch takes on the other.
+TEST(StepBound, KnowsTheBubble) {
+  const auto of = [](int64_t pp, const char* schedule) {
+    const Case pipeline({.pp = pp, .microbatches = 12, .schedule = schedule}, "uniform:2@10GB/s",
+                        kGpt);
+    const StepBound bound = BoundOf(pipeline, pipeline.Orders());
+    return (bound.likely_time - bound.time).seconds() / bound.time.seconds();
+  };
+  EXPECT_EQ(of(1, "1f1b"), 0);
+  EXPECT_GT(of(2, "1f1b"), 0.5 / 12);
+  EXPECT_LE(of(2, "1f1b"), 1.0 / 12);
+  EXPECT_LT(of(2, "interleaved"), 0.7 * of(2, "1f1b"));
+}
+
+// Gradients may go while the last backward runs: what it has beside forward is likely, but not
+// sure.
+TEST(StepBound, EndsBeforeTheLastGradients) {
+  const auto of = [](int64_t microbatches) {
+    const Case one({.microbatches = microbatches}, "uniform:1@10GB/s", kGpt);
+    return BoundOf(one, one.Orders());
+  };
+  EXPECT_LT(of(1).peak, of(1).likely_peak);
+  const StepBound two = of(2);
+  EXPECT_GT(two.peak.count(), two.likely_peak.count() * 9 / 10) << "with the first gradients";
+}
+
 TEST(StepBound, SaysWhetherAStepMayFit) {
   const auto fits_within = [](int64_t limit) {
     const Case of({.pp = 2, .microbatches = 4}, "uniform:2@10GB/s", kGpt,

@@ -7,8 +7,8 @@ namespace orrery::lowering {
 
 /// What is known of a step before it is played.
 struct StepBound {
-  Duration time;             // at least (LeastTime)
-  Duration likely_time;      // about (LikelyTime)
+  Duration time;             // at least (TimesOf)
+  Duration likely_time;      // about (TimesOf)
   Bytes peak;                // of the fullest rank at least (BoundPeaks), with what is fragmented
   bool may_fit = true;       // no rank's is more than it has
   Bytes likely_peak;         // about, likewise

@@ -7,8 +7,8 @@
 
 #include "lowering/blocks/task_name.h"
 #include "lowering/placement/find_stretches.h"
+#include "lowering/placement/least_span.h"
 #include "lowering/placement/memory_profile.h"
-#include "simulator/program/time_alone.h"
 
 namespace orrery::lowering {
 namespace fuse_stretches_cc {
@@ -67,9 +67,7 @@ class StretchFusing {
   void FindDurations() {
     durations_.clear();
     for (size_t t = 0; t < tasks().size(); ++t) {
-      const simulator::FlowId flow = priced_.flows[t];
-      durations_.push_back(flow.valid() ? simulator::TimeAlone(program_.flow(flow), program_)
-                                        : tasks()[t].duration);
+      durations_.push_back(TimeAlone(priced_, t, program_));
     }
   }
 

@@ -20,10 +20,13 @@ Duration Times(Duration span, int64_t times) {
 }  // namespace
 }  // namespace least_span_cc
 
+Duration TimeAlone(const TaskTime& time, const simulator::Program& program) {
+  return time.flow.valid() ? simulator::TimeAlone(program.flow(time.flow), program) : time.duration;
+}
+
 Duration TimeAlone(const PricedTemplate& priced, size_t t, const simulator::Program& program) {
-  const simulator::FlowId flow = priced.flows[t];
-  return flow.valid() ? simulator::TimeAlone(program.flow(flow), program)
-                      : priced.task_template.tasks[t].duration;
+  return TimeAlone({.duration = priced.task_template.tasks[t].duration, .flow = priced.flows[t]},
+                   program);
 }
 
 Duration LeastSpan(const PricedTemplate& priced, const simulator::Program& program) {

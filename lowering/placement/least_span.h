@@ -9,6 +9,9 @@
 
 namespace orrery::lowering {
 
+/// How long that takes with all links to itself.
+Duration TimeAlone(const TaskTime& time, const simulator::Program& program);
+
 /// How long task `t` of a folded, priced template takes on the first kind of device, with all links
 /// to itself.
 Duration TimeAlone(const PricedTemplate& priced, size_t t, const simulator::Program& program);

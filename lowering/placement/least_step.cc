@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "lowering/blocks/host_work.h"
 #include "lowering/placement/least_span.h"
-#include "simulator/program/time_alone.h"
 
 namespace orrery::lowering {
 namespace least_step_cc {
@@ -221,38 +222,34 @@ class PeakWalk {
 }  // namespace
 }  // namespace least_step_cc
 
-Duration LeastTime(const FoldedStep& step) {
-  absl::flat_hash_map<int32_t, Duration> busy;  // by compute stream
-  Duration most;
+TimesOfStep TimesOf(const FoldedStep& step) {
+  struct OfRank {
+    Duration busy, one;  // all of a step, and of a microbatch
+  };
+  IdTable<simulator::RankClassId, OfRank> ranks(step.program.rank_count());
+  Duration one_of_all;
   for (const Stage& stage : step.stages) {
-    const simulator::StreamId stream =
-        stage.actors.front().streams[static_cast<size_t>(simulator::StreamKind::kCompute)];
-    Duration& sum = busy[stream.index()];
+    OfRank& rank = ranks[stage.actors.front().rank];
     for (const PhaseTemplates* phase : {&stage.forward, &stage.backward, &stage.weights}) {
-      sum = SaturatedSum(sum, LeastSpan(*phase, step.repetitions.microbatches, step.program));
+      const Duration all = LeastSpan(*phase, step.repetitions.microbatches, step.program);
+      const Duration one = LeastSpan(phase->usual(), step.program);
+      rank.busy = SaturatedSum(rank.busy, all);
+      rank.one = SaturatedSum(rank.one, one);
+      one_of_all = SaturatedSum(one_of_all, one);
     }
-    sum = SaturatedSum(sum, LeastSpan(stage.update, step.program));
-    most = std::max(most, sum);
+    rank.busy = SaturatedSum(rank.busy, LeastSpan(stage.update, step.program));
   }
-  return most;
-}
-
-Duration LikelyTime(const FoldedStep& step) {
-  absl::flat_hash_map<int32_t, Duration> of_one;  // microbatch, by rank
-  Duration all, most;
-  for (const Stage& stage : step.stages) {
-    Duration one;
-    for (const PhaseTemplates* phase : {&stage.forward, &stage.backward, &stage.weights}) {
-      const bool alike = phase->later.task_template.tasks.empty();
-      one = SaturatedSum(one, LeastSpan(alike ? phase->first : phase->later, step.program));
-    }
-    Duration& sum = of_one[stage.actors.front().rank.index()];
-    sum = SaturatedSum(sum, one);
-    all = SaturatedSum(all, one);
-    most = std::max(most, sum);
+  TimesOfStep times;
+  Duration longest;
+  for (int32_t r = 0; r < step.program.rank_count(); ++r) {
+    const OfRank& rank = ranks[simulator::RankClassId(r)];
+    times.least = std::max(times.least, rank.busy);
+    longest = std::max(longest, rank.one);
   }
   const int64_t chunks = std::max(1, step.geometry.stages() / step.geometry.positions());
-  return SaturatedSum(LeastTime(step), Duration((all - most).picoseconds() / chunks));
+  const Duration bubble((one_of_all - longest).picoseconds() / chunks);
+  times.likely = SaturatedSum(times.least, bubble);
+  return times;
 }
 
 IdTable<simulator::RankClassId, PeakBound> BoundPeaks(const FoldedStep& step,
@@ -262,10 +259,10 @@ IdTable<simulator::RankClassId, PeakBound> BoundPeaks(const FoldedStep& step,
   for (int32_t rank = 0; rank < step.program.rank_count(); ++rank) {
     PeakBound& peak = peaks[RankClassId(rank)];
     for (int kind = 0; kind < simulator::kMemoryKindCount; ++kind) {
-      peak.least +=
+      peak.resident +=
           step.program.resident(RankClassId(rank), static_cast<simulator::MemoryKind>(kind));
     }
-    peak.likely = peak.least;
+    peak.least = peak.likely = peak.resident;
   }
   std::vector<RankClassId> ranks(orders.size());  // by position
   for (int32_t s = 0; s < step.geometry.stages(); ++s) {
@@ -278,8 +275,9 @@ IdTable<simulator::RankClassId, PeakBound> BoundPeaks(const FoldedStep& step,
   for (size_t position = 0; position < ranks.size(); ++position) {
     if (!ranks[position].valid()) continue;
     PeakBound& peak = peaks[ranks[position]];
-    const auto [least, likely] = walk.PeaksOf(orders[position], peak.least.count());
-    peak = {.least = Bytes(least), .likely = Bytes(likely)};
+    const auto [least, likely] = walk.PeaksOf(orders[position], peak.resident.count());
+    peak.least = Bytes(least);
+    peak.likely = Bytes(likely);
   }
   return peaks;
 }
@@ -311,9 +309,7 @@ Activity ActivityOf(const PricedTemplate& priced, const simulator::Program& prog
     }
   }
   for (const TaskTime& send : priced.sends) {  // of two ranks
-    const Duration alone =
-        send.flow.valid() ? simulator::TimeAlone(program.flow(send.flow), program) : send.duration;
-    activity.communicating += 2 * alone.seconds();
+    activity.communicating += 2 * TimeAlone(send, program).seconds();
   }
   return activity;
 }
@@ -326,10 +322,8 @@ double CommunicationShare(const FoldedStep& step) {
   least_step_cc::Activity all;
   for (const Stage& stage : step.stages) {
     for (const PhaseTemplates* phase : {&stage.forward, &stage.backward, &stage.weights}) {
-      const bool alike = phase->later.task_template.tasks.empty();
-      const int64_t later = step.repetitions.microbatches - 1;
-      all.Add(ActivityOf(phase->first, step.program), alike ? 1 + later : 1);
-      if (!alike) all.Add(ActivityOf(phase->later, step.program), later);
+      all.Add(ActivityOf(phase->first, step.program), 1);
+      all.Add(ActivityOf(phase->usual(), step.program), step.repetitions.microbatches - 1);
     }
     all.Add(ActivityOf(stage.update, step.program), 1);
   }

@@ -21,18 +21,22 @@ struct FoldedStep {
   const simulator::Program& program;  // what ranks hold all the time, flows and labels
 };
 
-/// How long the step takes at least, in whatever order: what each rank has on its compute stream,
-/// one phase after another (LeastSpan), of the rank that has most.
-Duration LeastTime(const FoldedStep& step);
-
-/// About how long it takes: the same, and what one microbatch takes on all other ranks, which is
-/// the bubble of a pipeline whose stages are alike.
-Duration LikelyTime(const FoldedStep& step);
+/// How long a step takes.
+struct TimesOfStep {
+  /// At least, in whatever order: what each rank has on its compute stream, one phase after another
+  /// (LeastSpan), of the rank that has most.
+  Duration least;
+  /// About: that, and what one microbatch takes on all other ranks, which is the bubble of a
+  /// pipeline whose stages are alike.
+  Duration likely;
+};
+TimesOfStep TimesOf(const FoldedStep& step);
 
 /// What a rank holds at the moment that has most.
 struct PeakBound {
-  Bytes least;   // for sure
-  Bytes likely;  // about
+  Bytes resident;  // all the time
+  Bytes least;     // for sure
+  Bytes likely;    // about
 };
 
 /// That of each rank, if ranks run their steps in these orders. For sure is what it has taken for

@@ -44,11 +44,13 @@ struct PhaseTemplates {
   /// Instead of all of these, where microbatches are slices of the sequence: one each.
   std::vector<PricedTemplate> slices = {};
 
+  /// That of most microbatches; no slice.
+  const PricedTemplate& usual() const { return later.task_template.tasks.empty() ? first : later; }
   /// Of the microbatch after which the update begins; of a single one there is only a first. The
   /// first slice is the last to go back.
   const TaskTemplate& final() const {
     if (!slices.empty()) return slices.front().task_template;
-    return later.task_template.tasks.empty() ? first.task_template : later.task_template;
+    return usual().task_template;
   }
 };
 

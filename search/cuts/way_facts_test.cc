@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace orrery::search {
 namespace way_facts_test_cc {
 namespace {
