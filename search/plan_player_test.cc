@@ -96,6 +96,29 @@ TEST(PlanPlayer, ForgetsTheFactsOfTheWayBefore) {
   EXPECT_EQ(facts.report.memory, 0);
 }
 
+// Regression: what was known before of ways whose ranks are alike was set beside what plays of the
+// others said, on links that are crowded.
+TEST(PlanPlayer, TellsAllWaysAsItTellsTheFirst) {
+  const Setting setting = ModelSetting("gpt", "layers=4,hidden=1024,heads=16,seq=1024,vocab=32000",
+                                       32, "pcie-workstation:8");
+  const ParallelPlan plan = {.hp = 16, .pp = 2, .microbatches = 4, .schedule = "interleaved"};
+  const Way plain, dear_links{.link_price = 1e6};
+  const auto tell = [](PlanPlayer& player, const Way& way, WayFacts& facts) {
+    const auto run = player.Play(way, &facts);
+    EXPECT_TRUE(run.ok()) << run.status();
+    return run->report.step_time;
+  };
+  WayFacts facts;
+  PlanPlayer alike(setting, plan), crowded(setting, plan);
+  ASSERT_TRUE(alike.Prepare().ok() && crowded.Prepare().ok());
+  tell(alike, dear_links, facts);
+  EXPECT_GT(facts.bound, Bytes(0)) << "nothing is known of it";
+  tell(crowded, plain, facts);
+  EXPECT_EQ(facts.bound, Bytes(0)) << "its ranks are alike";
+  tell(crowded, dear_links, facts);
+  EXPECT_EQ(facts.bound, Bytes(0));
+}
+
 // Stages that need the least memory are of those that were played already: they would have been
 // taken, had they been better.
 TEST(PlanPlayer, PlaysNoCutTwiceForLessMemory) {
