@@ -8,7 +8,7 @@
 #include "simulator/report/step_parts.h"
 #include "tools/reports/run_sections.h"
 #include "transforms/plan/plan_text.h"
-#include "transforms/sharding/axis_use.h"
+#include "transforms/sharding/facts/axis_use.h"
 
 namespace orrery::tools {
 namespace run_views_cc {

@@ -12,20 +12,15 @@
 #include "ir/op_kind.h"
 #include "support/check.h"
 #include "support/status.h"
+#include "transforms/sharding/axis_frame.h"
 #include "transforms/sharding/axis_layout.h"
 #include "transforms/sharding/emit_sharded.h"
-#include "transforms/sharding/op_strategies.h"
-#include "transforms/sharding/pattern_pins.h"
 #include "transforms/sharding/shard.h"
-#include "transforms/sharding/shard_plan.h"
 #include "transforms/sharding/sharding_choices.h"
 #include "transforms/sharding/sharding_graph.h"
 #include "transforms/sharding/sharding_memo.h"
-#include "transforms/sharding/sharding_memory.h"
-#include "transforms/sharding/sharding_nodes.h"
-#include "transforms/strategies/find_repeats.h"
+#include "transforms/strategies/strategy_graph.h"
 #include "transforms/training/split_loss.h"
-#include "transforms/training/step_phases.h"
 
 namespace orrery::transforms {
 namespace auto_shard_cc {
@@ -33,7 +28,6 @@ namespace {
 
 using ir::Function;
 using strategies::StrategyChoice;
-using strategies::StrategyGraph;
 
 // The axes by cost, in the order in which they split a dimension: outermost first.
 constexpr absl::string_view kAxesByCost[] = {"ep", "cp", "hp"};
@@ -43,165 +37,102 @@ double Now() {
   return std::chrono::duration<double>(since).count();
 }
 
-bool SplitsBatch(const std::vector<ShardingPin>& pins) {
-  return std::ranges::any_of(pins,
-                             [](const ShardingPin& pin) { return pin.dim == ShardingPin::kBatch; });
-}
+using StepMaker = std::function<absl::StatusOr<Function>()>;
 
 // So many parameters: those of AutoShard.
 class AutoSharder {
  public:
   AutoSharder(const ir::Mesh& mesh, const std::vector<bool>& batched, const ShardingPrices& prices,
               const AutoShardOptions& options, AutoShardReport& report)
-      : mesh_(mesh), batched_(batched), prices_(prices), options_(options), report_(report) {}
-
-  absl::StatusOr<Function> ShardAll(const Function& step) {
-    std::vector<ir::AxisIndex> axes;
+      : mesh_(mesh), batched_(batched), prices_(prices), options_(options), report_(report) {
     for (const absl::string_view name : kAxesByCost) {
       const auto axis = mesh_.Find(name);
-      if (axis.has_value() && mesh_.size(*axis) > 1) axes.push_back(*axis);
+      if (axis.has_value() && mesh_.size(*axis) > 1) axes_.push_back(*axis);
     }
-    ORRERY_ASSIGN_OR_RETURN(Function sharded, Shard(step, Without(axes), batched_));
-    while (!axes.empty()) {
-      const ir::AxisIndex axis = axes.front();
-      axes.erase(axes.begin());
-      ORRERY_ASSIGN_OR_RETURN(sharded, ShardOver(axis, sharded, Without(axes)));
+  }
+
+  // `make` makes the step, which has its loss in parts or not.
+  absl::StatusOr<Function> ShardAll(const StepMaker& make, bool loss_in_parts) {
+    if (axes_.empty()) return ShardByBatch(make);
+    std::unique_ptr<AxisFrame> own;
+    ORRERY_ASSIGN_OR_RETURN(AxisFrame * frame, First(make, loss_in_parts, own));
+    for (size_t next = 1;; ++next) {
+      ORRERY_ASSIGN_OR_RETURN(Function sharded, ShardOver(*frame));
+      if (next == axes_.size()) return sharded;
+      own = Frame(std::move(sharded), next);
+      frame = own.get();
     }
-    return sharded;
   }
 
  private:
-  // The mesh, on which `axes` have nothing to split yet.
-  ir::Mesh Without(const std::vector<ir::AxisIndex>& axes) const {
+  absl::StatusOr<Function> ShardByBatch(const StepMaker& make) const {
+    ORRERY_ASSIGN_OR_RETURN(const Function step, make());
+    return Shard(step, WithoutFrom(0), batched_);
+  }
+
+  // The mesh, on which the axes from that one on have nothing to split yet.
+  ir::Mesh WithoutFrom(size_t first) const {
     std::vector<ir::Axis> all = mesh_.axes();
-    for (const ir::AxisIndex axis : axes) all[axis].size = 1;
+    for (size_t i = first; i < axes_.size(); ++i) all[axes_[i]].size = 1;
     return ir::Mesh(std::move(all));
   }
 
-  absl::StatusOr<Function> ShardOver(ir::AxisIndex axis, const Function& base,
-                                     const ir::Mesh& mesh) {
-    const double start = Now();
-    const bool uneven = options_.uneven == UnevenShards::kSplit && mesh.axes()[axis].name == "hp";
-    const AxisProblem problem = {base, mesh, axis, prices_, SplitsBatch(options_.pins), uneven};
-    ORRERY_ASSIGN_OR_RETURN(const Wanted wanted, WantedOf(problem));
-    OpStrategies strategies(problem, options_.context_attention);
-    LayoutWays ways(problem);
-    const IdTable<ir::OpId, StepPhase> phase = FindPhases(base);
-    const ShardingNodes nodes(problem, strategies, phase);
-    Solved best;
-    for (const Variant& variant : wanted.variants) {
-      ORRERY_ASSIGN_OR_RETURN(Solved solved,
-                              SolveVariant({problem, phase, nodes}, variant, wanted, ways));
-      if (!strategies.attends_as_wanted()) return AttentionStatus();
-      const bool better = best.choices == nullptr ||
-                          (!solved.choice.none.has_value() && Weighed(solved) <= Weighed(best));
-      if (better) best = std::move(solved);
-    }
-    if (best.choice.none.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(base.name(), ": no sharding: ", best.choice.none->reason));
-    }
-    Report(best, Now() - start);
-    const ChosenShardings chosen(*best.choices, std::move(best.choice.assignment));
-    return Annotated(EmitSharded(problem, chosen, ways), base.name());
+  std::unique_ptr<AxisFrame> Frame(Function base, size_t at) const {
+    return std::make_unique<AxisFrame>(std::pair(std::move(base), WithoutFrom(at + 1)), axes_[at],
+                                       prices_, batched_, options_);
   }
 
-  // The same problem with other pins.
-  struct Variant {
-    PinnedLayouts pins;
-    bool opens_whole = false;  // as in ChoiceRules
-  };
-  // What an axis is to be used for; of variants the cheapest, of equal ones the last.
-  struct Wanted {
-    std::vector<Variant> variants;
-    std::optional<TensorSplits> splits;
-    IdTable<ir::ValueId, char> never_whole;
-    bool weights_stay = false;
-    bool tokens_stay = false;
-  };
-  struct Solved {
-    std::unique_ptr<ShardingChoices> choices;
-    std::unique_ptr<ShardingMemory> memory;
+  // That of the first axis depends on no choice, so that it is kept for other questions, if any
+  // are to come; else it is `own`.
+  absl::StatusOr<AxisFrame*> First(const StepMaker& make, bool loss_in_parts,
+                                   std::unique_ptr<AxisFrame>& own) const {
+    const AxisFrames::Key key = {.loss_in_parts = loss_in_parts,
+                                 .axis = axes_[0],
+                                 .link_price = options_.link_price,
+                                 .attention = options_.context_attention,
+                                 .uneven = options_.uneven};
+    AxisFrames* const frames = options_.frames;
+    AxisFrame* const known = frames != nullptr ? frames->Find(key) : nullptr;
+    if (known != nullptr) return known;
+    ORRERY_ASSIGN_OR_RETURN(Function base, ShardByBatch(make));
+    own = Frame(std::move(base), 0);
+    return frames != nullptr ? &frames->Add(key, std::move(own)) : own.get();
+  }
+
+  absl::StatusOr<Function> ShardOver(AxisFrame& frame) {
+    const double start = Now();
+    const AxisProblem& problem = frame.problem();
+    ORRERY_ASSIGN_OR_RETURN(std::vector<PricedChoices>* const ways, frame.WaysToUse(options_));
+    if (!frame.attends_as_wanted()) return AttentionStatus();
+    const double limit = static_cast<double>(options_.memory_limit.count()) *
+                         static_cast<double>(mesh_.size() / problem.mesh.size());  // axes to come
+    const double built = Now();
+    PricedChoices* best = nullptr;
     StrategyChoice choice;
-    ShardingGraph graph;
-    double solve_time = 0;
-  };
+    for (PricedChoices& way : *ways) {
+      ORRERY_ASSIGN_OR_RETURN(StrategyChoice found, Solve(way, limit));
+      const bool better = best == nullptr || (!found.none.has_value() &&
+                                              Weighed(way, found) <= Weighed(*best, choice));
+      if (!better) continue;
+      best = &way;
+      choice = std::move(found);
+    }
+    const double solved = Now();
+    if (choice.none.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(problem.function.name(), ": no sharding: ", choice.none->reason));
+    }
+    Report(*best, choice);
+    report_.build_time += built - start;
+    report_.solve_time += solved - built;
+    const ChosenShardings chosen(best->choices(), std::move(choice.assignment));
+    return Annotated(EmitSharded(problem, chosen, frame.ways()), problem.function.name());
+  }
 
   // Seconds, with what memory counts.
-  double Weighed(const Solved& solved) const {
+  double Weighed(PricedChoices& way, const StrategyChoice& choice) const {
     const double price = options_.memory_price;
-    return solved.choice.cost + (price > 0 ? price * MemoryOf(solved.graph, solved.choice) : 0);
-  }
-
-  absl::StatusOr<Wanted> WantedOf(const AxisProblem& problem) const {
-    const ir::Function& base = problem.function;
-    const std::string& name = problem.mesh.axes()[problem.axis].name;
-    ORRERY_ASSIGN_OR_RETURN(PinnedLayouts pins,
-                            PinLayouts(base, problem.mesh, problem.axis, options_.pins));
-    ORRERY_RETURN_IF_ERROR(PinData(problem, batched_, pins));
-    for (const ir::Output& output : base.outputs()) {
-      AxisLayout& pin = pins[output.value];
-      const bool result = !output.of.valid() && pin == kReducedLayout;
-      if (options_.whole_results && result) pin = kWholeLayout;
-    }
-    Wanted wanted;
-    if (name == "ep") wanted.never_whole = PinExperts(problem, pins);
-    wanted.weights_stay = options_.pattern.has_value();
-    wanted.tokens_stay = options_.pattern.has_value() && name == "ep";
-    if (!options_.pattern.has_value() || name != "hp") {
-      // Experts are what ep is for; within a limit of memory, it may split other weights, too.
-      const bool experts_alone = name == "ep" && options_.memory_limit == Bytes(0);
-      if (options_.pattern.has_value() || experts_alone) {
-        PinWhole(problem, wanted.never_whole, pins);
-      }
-      wanted.variants.push_back({.pins = std::move(pins)});
-      return wanted;
-    }
-    ORRERY_ASSIGN_OR_RETURN(wanted.splits, PlanTensorSplits(base, problem.mesh.size(problem.axis),
-                                                            PatternScope::kLayers));
-    PinWeights(problem, *wanted.splits, pins);
-    Variant along{.pins = pins, .opens_whole = true};
-    const bool can = *options_.pattern != SequenceParallel::kOff &&
-                     PinSequence(problem, *wanted.splits, along.pins);
-    if (!can || *options_.pattern == SequenceParallel::kAuto) {
-      wanted.variants.push_back({.pins = std::move(pins)});
-    }
-    if (can) wanted.variants.push_back(std::move(along));
-    return wanted;
-  }
-
-  // What all variants share.
-  struct Shared {
-    const AxisProblem& problem;
-    const IdTable<ir::OpId, StepPhase>& phase;
-    const ShardingNodes& nodes;
-  };
-
-  absl::StatusOr<Solved> SolveVariant(const Shared& shared, const Variant& variant,
-                                      const Wanted& wanted, LayoutWays& ways) {
-    const AxisProblem& problem = shared.problem;
-    Solved solved;
-    solved.choices = std::make_unique<ShardingChoices>(problem, shared.nodes, ways, variant.pins);
-    const ChoiceRules rules = {
-        .weights_stay = wanted.weights_stay,
-        .tokens_stay = wanted.tokens_stay,
-        .pattern = wanted.splits.has_value() ? &*wanted.splits : nullptr,
-        .opens_whole = variant.opens_whole,
-        .never_whole = wanted.never_whole.empty() ? nullptr : &wanted.never_whole};
-    ORRERY_RETURN_IF_ERROR(Annotate(solved.choices->Make(rules), problem.function.name()));
-    solved.memory =
-        std::make_unique<ShardingMemory>(problem, shared.phase, options_, *solved.choices);
-    ORRERY_ASSIGN_OR_RETURN(
-        solved.graph,
-        Annotated(PriceChoices({problem, options_, *solved.memory}, *solved.choices, ways),
-                  problem.function.name()));
-    const double built = Now();
-    const int64_t to_come = mesh_.size() / problem.mesh.size();
-    ORRERY_ASSIGN_OR_RETURN(solved.choice,
-                            Solve(solved.graph, static_cast<double>(options_.memory_limit.count()) *
-                                                    static_cast<double>(to_come)));
-    solved.solve_time = Now() - built;
-    return solved;
+    return choice.cost + (price > 0 ? price * BytesOf(way, choice) : 0);
   }
 
   static absl::Status AttentionStatus() {
@@ -213,90 +144,47 @@ class AutoSharder {
 
   // The cheapest choice; within the limit of memory, the cheapest of those that a price of memory
   // singles out (Everett 1963): the higher the price, the less of it is taken.
-  absl::StatusOr<StrategyChoice> Solve(const ShardingGraph& graph, double limit) {
-    const double weight = options_.memory_price;
-    ORRERY_ASSIGN_OR_RETURN(StrategyChoice best,
-                            SolveInLayers(weight > 0 ? WithMemory(graph, weight) : graph.graph));
-    if (weight > 0 && !best.none.has_value()) {
-      best.cost = CostOf(graph.graph, best.assignment);
-      best.bound = 0;
-    }
-    if (limit == 0 || best.none.has_value() || MemoryOf(graph, best) <= limit) return best;
+  absl::StatusOr<StrategyChoice> Solve(PricedChoices& way, double limit) {
+    ORRERY_ASSIGN_OR_RETURN(StrategyChoice best, SolveAt(options_.memory_price, way));
+    if (limit == 0 || best.none.has_value() || BytesOf(way, best) <= limit) return best;
     double least = 0;
-    for (const std::vector<double>& node : graph.memory) least += *std::ranges::min_element(node);
-    const auto priced = [&](double price) { return SolveInLayers(WithMemory(graph, price)); };
+    for (const strategies::StrategyNode& node : way.bytes(GatheredOf(options_)).nodes) {
+      least += *std::ranges::min_element(node.cost);
+    }
     constexpr int kSteps = 16;
     constexpr double kCloseEnough = 1.1, kDear = 1e12;
     double low = 0, high = 0;  // seconds a byte: too little, and enough
-    double price = std::max(best.cost, 1e-12) / MemoryOf(graph, best) / 64;
-    const bool hopeless = least > limit;
-    if (hopeless) {
-      ORRERY_ASSIGN_OR_RETURN(best, priced(price * kDear));
-    }
-    for (int step = 0; !hopeless && step < kSteps && (high == 0 || high > low * kCloseEnough);
-         ++step) {
-      ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice, priced(price));
-      const bool fits = MemoryOf(graph, choice) <= limit;
+    double price = std::max(best.cost, 1e-12) / BytesOf(way, best) / 64;
+    if (least > limit) return SolveAt(price * kDear, way);
+    for (int step = 0; step < kSteps && (high == 0 || high > low * kCloseEnough); ++step) {
+      ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice, SolveAt(price, way));
+      const bool fits = BytesOf(way, choice) <= limit;
       if (fits || high == 0) best = std::move(choice);
       (fits ? high : low) = price;
       price = high == 0 ? price * 8 : (low + high) / 2;
     }
-    best.cost = CostOf(graph.graph, best.assignment);
     best.bound = 0;
     return best;
   }
 
-  // Each byte costs so many seconds.
-  static StrategyGraph WithMemory(const ShardingGraph& graph, double price) {
-    StrategyGraph with = graph.graph;
-    for (size_t n = 0; n < with.nodes.size(); ++n) {
-      for (size_t c = 0; c < with.nodes[n].cost.size(); ++c) {
-        with.nodes[n].cost[c] += price * graph.memory[n][c];
-      }
-    }
-    for (const strategies::StrategyEdge& copies : graph.copies) {
-      strategies::StrategyEdge& edge = with.edges.emplace_back(copies);
-      for (double& cost : edge.cost) cost *= price;
-    }
-    return with;
+  absl::StatusOr<StrategyChoice> SolveAt(double price, PricedChoices& way) const {
+    report_.solved += std::ssize(way.seconds().nodes);
+    return way.Solve(price, GatheredOf(options_), options_.solve);
   }
 
-  // Equal layers are solved once. Prices of memory can make them differ, and are prices for what
-  // layers share, so they are sought anew each time: a tenth of what it takes to do without.
-  absl::StatusOr<StrategyChoice> SolveInLayers(const StrategyGraph& graph) const {
-    strategies::SolveOptions options = options_.solve;
-    report_.solved += std::ssize(graph.nodes);
-    if (options.repeats.empty()) options.repeats = strategies::FindRepeats(graph);
-    return strategies::SolveStrategies(graph, options);
+  double BytesOf(PricedChoices& way, const StrategyChoice& choice) const {
+    return CostOf(way.bytes(GatheredOf(options_)), choice.assignment);
   }
 
-  static double MemoryOf(const ShardingGraph& graph, const StrategyChoice& choice) {
-    double memory = 0;
-    for (size_t n = 0; n < choice.assignment.size(); ++n) {
-      memory += graph.memory[n][static_cast<size_t>(choice.assignment[n])];
-    }
-    const auto of = [&](int32_t node) {
-      return static_cast<size_t>(choice.assignment[static_cast<size_t>(node)]);
-    };
-    for (const strategies::StrategyEdge& edge : graph.copies) {
-      const size_t takers = graph.memory[static_cast<size_t>(edge.to)].size();
-      memory += edge.cost[of(edge.from) * takers + of(edge.to)];
-    }
-    return memory;
-  }
-
-  void Report(const Solved& solved, double seconds) const {
-    report_.nodes += std::ssize(solved.graph.graph.nodes);
-    report_.edges += std::ssize(solved.graph.graph.edges);
-    report_.labels += solved.choice.labels;
-    report_.composed += solved.choice.composed;
-    report_.seconds = solved.choice.cost;
-    report_.kept =
-        std::make_shared<const KeptMemory>(solved.memory->OfAll(solved.choice.assignment));
+  void Report(PricedChoices& way, const StrategyChoice& choice) const {
+    report_.nodes += std::ssize(way.seconds().nodes);
+    report_.edges += std::ssize(way.seconds().edges);
+    report_.labels += choice.labels;
+    report_.composed += choice.composed;
+    report_.seconds = choice.cost;
+    report_.kept = std::make_shared<const KeptMemory>(way.KeptBy(choice.assignment));
     SumKept(options_, report_);
-    report_.optimal = report_.optimal && solved.choice.optimal();
-    report_.build_time += seconds - solved.solve_time;
-    report_.solve_time += solved.solve_time;
+    report_.optimal = report_.optimal && choice.optimal();
   }
 
   const ir::Mesh& mesh_;
@@ -304,6 +192,7 @@ class AutoSharder {
   const ShardingPrices& prices_;
   const AutoShardOptions& options_;
   AutoShardReport& report_;
+  std::vector<ir::AxisIndex> axes_;  // by cost, in their order
 };
 
 // With losses of one kernel or in parts, whichever is the better. So many parameters: those of
@@ -317,19 +206,21 @@ class LossSharder {
   absl::StatusOr<Function> Shard(const Function& step) {
     const auto hp = mesh_.Find("hp");
     const int64_t parts = hp.has_value() ? mesh_.size(*hp) : 1;
-    if (parts == 1) return ShardOnce(step);
+    if (parts == 1 || !HasLossToSplit(step, parts)) return ShardWhole(step);
     // A loss in parts lets logits stay split over their classes.
-    Function in_parts = step;
-    ORRERY_ASSIGN_OR_RETURN(const bool splits, SplitLosses(in_parts, parts));
-    if (!splits) return ShardOnce(step);
-    ORRERY_ASSIGN_OR_RETURN(Function with_parts, ShardOnce(in_parts));
+    const StepMaker in_parts = [&]() -> absl::StatusOr<Function> {
+      Function split = step;
+      ORRERY_RETURN_IF_ERROR(SplitLosses(split, parts).status());
+      return split;
+    };
+    ORRERY_ASSIGN_OR_RETURN(Function with_parts, ShardOnce(in_parts, true));
     const bool uses = UsesParts(with_parts, *hp);
     const AutoShardReport of_parts = report_;
     if (uses && !MayBeBetterWhole(with_parts)) return with_parts;
     report_ = {.solved = of_parts.solved,
                .build_time = of_parts.build_time,
                .solve_time = of_parts.solve_time};
-    ORRERY_ASSIGN_OR_RETURN(Function whole, ShardOnce(step));
+    ORRERY_ASSIGN_OR_RETURN(Function whole, ShardWhole(step));
     if (!uses || Weighed(report_) < Weighed(of_parts)) return whole;
     const AutoShardReport of_both = std::exchange(report_, of_parts);
     report_.solved = of_both.solved;
@@ -339,8 +230,11 @@ class LossSharder {
   }
 
  private:
-  absl::StatusOr<Function> ShardOnce(const Function& step) {
-    return AutoSharder(mesh_, batched_, prices_, options_, report_).ShardAll(step);
+  absl::StatusOr<Function> ShardOnce(const StepMaker& make, bool loss_in_parts) {
+    return AutoSharder(mesh_, batched_, prices_, options_, report_).ShardAll(make, loss_in_parts);
+  }
+  absl::StatusOr<Function> ShardWhole(const Function& step) {
+    return ShardOnce([&] { return step; }, false);
   }
 
   static bool UsesParts(const Function& function, ir::AxisIndex axis) {
@@ -356,10 +250,11 @@ class LossSharder {
   bool MayBeBetterWhole(const Function& function) const {
     constexpr double kNextToNothing = 1e-3;
     if (options_.pattern.has_value()) return false;
+    const LinkPrices prices(prices_, options_.link_price);
     double seconds = 0;
     for (const ir::OpId op : function.order()) {
       const bool more = function.kind(op) == ir::OpKind::kCrossEntropyOfParts;
-      if (more) seconds += SerialSeconds(function, op, prices_);
+      if (more) seconds += SerialSeconds(function, op, prices);
     }
     return seconds > kNextToNothing * report_.seconds;
   }
@@ -389,10 +284,9 @@ absl::StatusOr<ir::Function> AutoShard(const ir::Function& step, const ir::Mesh&
   AutoShardReport& told = report != nullptr ? *report : ignored;
   told = {};
   told.kept = std::make_shared<const KeptMemory>();  // of axes by cost: none yet
-  const LinkPrices weighed(prices, options.link_price);
   ORRERY_ASSIGN_OR_RETURN(
       ir::Function sharded,
-      auto_shard_cc::LossSharder(mesh, batched, weighed, options, told).Shard(step));
+      auto_shard_cc::LossSharder(mesh, batched, prices, options, told).Shard(step));
   told.choice = NumberOf(sharded);
   return sharded;
 }

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "support/units.h"
-#include "transforms/sharding/kept_bytes.h"
+#include "transforms/sharding/facts/kept_bytes.h"
 #include "transforms/sharding/sharding_pin.h"
 #include "transforms/sharding/sharding_prices.h"
 #include "transforms/strategies/strategy_graph.h"
@@ -21,6 +21,8 @@
 // redistributions the least.
 
 namespace orrery::transforms {
+
+class AxisFrames;
 
 /// How attention gets by with sequences that are split along "cp": heads swap with rows
 /// and back; keys and values are gathered; or they go round (transforms/sharding/ring_attention.h).
@@ -83,6 +85,10 @@ struct AutoShardOptions {
   /// step: a pipeline waits for its slowest stage, and what links cost decides between choices that
   /// are otherwise alike.
   double link_price = 1;
+  /// Where to keep what questions have in common that are about one step, mesh and prices, and
+  /// differ in the pattern, in the attention, in what is in flight and in prices of memory and
+  /// links (transforms/sharding/axis_frame.h). Null: nowhere.
+  AxisFrames* frames = nullptr;
   /// The search gives up far earlier than it would have to: a step is chosen for each candidate of
   /// a search.
   strategies::SolveOptions solve = {.repeats = {}, .label_limit = 50'000};

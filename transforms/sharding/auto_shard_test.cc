@@ -15,7 +15,7 @@
 #include "ir/text/text.h"
 #include "ir/verifier.h"
 #include "transforms/sharding/axis_layout.h"
-#include "transforms/sharding/axis_use.h"
+#include "transforms/sharding/facts/axis_use.h"
 #include "transforms/sharding/model_step_test_util.h"
 #include "transforms/sharding/plain_prices_test_util.h"
 #include "transforms/training/microbatch.h"

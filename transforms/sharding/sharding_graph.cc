@@ -15,6 +15,9 @@ namespace {
 
 using ir::TensorType;
 using ir::ValueId;
+using strategies::StrategyEdge;
+using strategies::StrategyGraph;
+using strategies::StrategyNode;
 
 class Pricer {
  public:
@@ -23,20 +26,15 @@ class Pricer {
         choices_(choices),
         ways_(ways),
         memory_(costs.memory),
-        gathered_(GatheredOf(costs.options)),
-        weighs_memory_(WeighsMemory(costs.options)),
-        update_share_(1 / static_cast<double>(costs.options.microbatches)) {}
+        update_share_(1 / static_cast<double>(costs.microbatches)) {}
 
-  absl::StatusOr<ShardingGraph> Run() {
+  absl::StatusOr<StrategyGraph> Run() {
     const ShardingNodes& nodes = choices_.nodes();
     for (int32_t node = 0; node < std::ssize(nodes.all()); ++node) {
       ORRERY_RETURN_IF_ERROR(AddCosts(node));
-      if (weighs_memory_) AddMemory(node);
     }
     for (const ShardingUse& use : nodes.uses()) {
-      if (nodes.MakerOf(use.value) == use.node) continue;
-      AddEdge(use);
-      if (weighs_memory_ && memory_.MayCopy(use, gathered_)) AddCopies(use);
+      if (nodes.MakerOf(use.value) != use.node) AddEdge(use);
     }
     return std::move(result_);
   }
@@ -47,7 +45,7 @@ class Pricer {
 
   absl::Status AddCosts(int32_t number) {
     const ShardingNode& node = choices_.nodes()[number];
-    strategies::StrategyNode row;
+    StrategyNode row;
     row.name = node.name;
     for (const ShardingChoice& choice : choices_.Of(number)) {
       double moves = 0;
@@ -65,7 +63,7 @@ class Pricer {
     }
     const bool possible =
         std::ranges::any_of(row.cost, [](double c) { return c < strategies::kImpossible; });
-    result_.graph.nodes.push_back(std::move(row));
+    result_.nodes.push_back(std::move(row));
     if (possible) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("the pins leave no strategy for ", node.name, "; try to leave one out"));
@@ -82,32 +80,12 @@ class Pricer {
                      problem_.mesh, problem_.prices);
   }
 
-  void AddMemory(int32_t number) {
-    std::vector<double>& row = result_.memory.emplace_back();
-    for (const ShardingChoice& choice : choices_.Of(number)) {
-      row.push_back(memory_.Of(number, choice, gathered_));
-    }
-  }
-
-  void AddCopies(const ShardingUse& use) {
-    const int32_t from = choices_.nodes().MakerOf(use.value);
-    strategies::StrategyEdge edge{.from = from, .to = use.node, .cost = {}};
-    bool free = true;
-    for (const ShardingChoice& made : choices_.Of(from)) {
-      for (const ShardingChoice& taken : choices_.Of(use.node)) {
-        edge.cost.push_back(memory_.OfCopy(use, made, taken, gathered_));
-        free = free && edge.cost.back() == 0;
-      }
-    }
-    if (!free) result_.copies.push_back(std::move(edge));
-  }
-
   void AddEdge(const ShardingUse& use) {
     const int32_t from = choices_.nodes().MakerOf(use.value);
     const auto& makers = choices_.Of(from);
     const auto& takers = choices_.Of(use.node);
     const double share = ShareOf(choices_.nodes()[use.node]);
-    strategies::StrategyEdge edge{.from = from, .to = use.node, .cost = {}};
+    StrategyEdge edge{.from = from, .to = use.node, .cost = {}};
     edge.cost.reserve(makers.size() * takers.size());
     bool free = true;
     for (const ShardingChoice& made : makers) {
@@ -124,25 +102,65 @@ class Pricer {
         edge.cost.push_back(seconds * share);
       }
     }
-    if (!free) result_.graph.edges.push_back(std::move(edge));
+    if (!free) result_.edges.push_back(std::move(edge));
   }
 
   const AxisProblem problem_;
   const ShardingChoices& choices_;
   LayoutWays& ways_;
-  ShardingMemory& memory_;
-  const KeptGathered gathered_;
-  const bool weighs_memory_;
+  const ShardingMemory& memory_;
   const double update_share_;  // of the seconds of an update, to count for a microbatch
-  ShardingGraph result_;
+  StrategyGraph result_;
 };
 
 }  // namespace
 }  // namespace sharding_graph_cc
 
-absl::StatusOr<ShardingGraph> PriceChoices(const ShardingCosts& costs,
-                                           const ShardingChoices& choices, LayoutWays& ways) {
+absl::StatusOr<strategies::StrategyGraph> PriceChoices(const ShardingCosts& costs,
+                                                       const ShardingChoices& choices,
+                                                       LayoutWays& ways) {
   return sharding_graph_cc::Pricer(costs, choices, ways).Run();
+}
+
+strategies::StrategyGraph WeighChoices(const ShardingChoices& choices, KeptGathered gathered,
+                                       ShardingMemory& memory) {
+  strategies::StrategyGraph bytes;
+  const ShardingNodes& nodes = choices.nodes();
+  bytes.nodes.resize(nodes.all().size());
+  for (int32_t node = 0; node < std::ssize(nodes.all()); ++node) {
+    std::vector<double>& row = bytes.nodes[static_cast<size_t>(node)].cost;
+    for (const ShardingChoice& choice : choices.Of(node)) {
+      row.push_back(memory.Of(node, choice, gathered));
+    }
+  }
+  for (const ShardingUse& use : nodes.uses()) {
+    const int32_t from = nodes.MakerOf(use.value);
+    if (from == use.node || !memory.MayCopy(use, gathered)) continue;
+    strategies::StrategyEdge edge{.from = from, .to = use.node, .cost = {}};
+    bool free = true;
+    for (const ShardingChoice& made : choices.Of(from)) {
+      for (const ShardingChoice& taken : choices.Of(use.node)) {
+        edge.cost.push_back(memory.OfCopy(use, made, taken, gathered));
+        free = free && edge.cost.back() == 0;
+      }
+    }
+    if (!free) bytes.edges.push_back(std::move(edge));
+  }
+  return bytes;
+}
+
+strategies::StrategyGraph WithMemory(strategies::StrategyGraph seconds,
+                                     const strategies::StrategyGraph& bytes, double price) {
+  for (size_t n = 0; n < seconds.nodes.size(); ++n) {
+    for (size_t c = 0; c < seconds.nodes[n].cost.size(); ++c) {
+      seconds.nodes[n].cost[c] += price * bytes.nodes[n].cost[c];
+    }
+  }
+  for (const strategies::StrategyEdge& copies : bytes.edges) {
+    strategies::StrategyEdge& edge = seconds.edges.emplace_back(copies);
+    for (double& cost : edge.cost) cost *= price;
+  }
+  return seconds;
 }
 
 }  // namespace orrery::transforms

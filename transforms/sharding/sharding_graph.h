@@ -1,7 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_SHARDING_SHARDING_GRAPH_H_
 #define ORRERY_TRANSFORMS_SHARDING_SHARDING_GRAPH_H_
 
-#include <vector>
+#include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "transforms/sharding/axis_layout.h"
@@ -11,19 +11,10 @@
 
 namespace orrery::transforms {
 
-/// What each choice costs: which to take where, as a problem for the solver.
-struct ShardingGraph {
-  strategies::StrategyGraph graph;  // in seconds
-  /// Bytes that each choice of each node keeps, as AutoShardOptions::memory_limit counts them, and
-  /// that two choices together keep more: where the options weigh memory, else none.
-  std::vector<std::vector<double>> memory;
-  std::vector<strategies::StrategyEdge> copies;
-};
-
-/// The function whose choices are to be priced, and what is known of it.
+/// The function whose choices are to be priced, and how often its update counts.
 struct ShardingCosts {
   const AxisProblem& problem;
-  const AutoShardOptions& options;  // microbatches, and how memory counts
+  int64_t microbatches;  // that share one update
   ShardingMemory& memory;
 };
 
@@ -35,9 +26,20 @@ inline KeptGathered GatheredOf(const AutoShardOptions& options) {
   return options.gathers ? KeptGathered::kInParts : KeptGathered::kWhole;
 }
 
-/// The prices of all choices; an error where a node has none that can be.
-absl::StatusOr<ShardingGraph> PriceChoices(const ShardingCosts& costs,
-                                           const ShardingChoices& choices, LayoutWays& ways);
+/// The prices of all choices, in seconds: which to take where, as a problem for the solver. An
+/// error where a node has none that can be.
+absl::StatusOr<strategies::StrategyGraph> PriceChoices(const ShardingCosts& costs,
+                                                       const ShardingChoices& choices,
+                                                       LayoutWays& ways);
+
+/// What they keep, as a problem of as many nodes and choices: in bytes as
+/// AutoShardOptions::memory_limit counts them, also what two choices together keep more.
+strategies::StrategyGraph WeighChoices(const ShardingChoices& choices, KeptGathered gathered,
+                                       ShardingMemory& memory);
+
+/// The problem in seconds where each byte costs `price`.
+strategies::StrategyGraph WithMemory(strategies::StrategyGraph seconds,
+                                     const strategies::StrategyGraph& bytes, double price);
 
 }  // namespace orrery::transforms
 

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
+#include "transforms/sharding/axis_frame.h"
 
 namespace orrery::transforms {
 namespace sharding_memo_cc {
@@ -55,6 +56,11 @@ const ShardingAnswer* ShardingMemo::Find(const AutoShardOptions& options) const 
 void ShardingMemo::Add(const AutoShardOptions& options, ShardingAnswer answer) {
   solved_ += answer.report.solved;
   answers_.push_back({.options = options, .answer = std::move(answer)});
+}
+
+AxisFrames& ShardingMemo::frames() {
+  if (frames_ == nullptr) frames_ = std::make_shared<AxisFrames>();
+  return *frames_;
 }
 
 }  // namespace orrery::transforms

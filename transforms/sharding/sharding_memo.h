@@ -36,6 +36,9 @@ class ShardingMemo {
   /// Remembers what AutoShard answered and reported.
   void Add(const AutoShardOptions& options, ShardingAnswer answer);
 
+  /// What questions that have no answer yet share with others.
+  AxisFrames& frames();
+
   /// Questions that were answered from here.
   int64_t found() const { return found_; }
   /// As in AutoShardReport, of all answers that were added.
@@ -47,6 +50,7 @@ class ShardingMemo {
     ShardingAnswer answer;
   };
   std::deque<Known> answers_;
+  std::shared_ptr<AxisFrames> frames_;
   mutable int64_t found_ = 0;
   int64_t solved_ = 0;
 };

@@ -6,7 +6,7 @@
 
 #include "ir/function.h"
 #include "support/id_table.h"
-#include "transforms/sharding/kept_bytes.h"
+#include "transforms/sharding/facts/kept_bytes.h"
 #include "transforms/sharding/sharding_choices.h"
 #include "transforms/training/step_phases.h"
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "ir/function.h"
 #include "transforms/schedules/schedule.h"
-#include "transforms/sharding/gathered.h"
+#include "transforms/sharding/facts/gathered.h"
 #include "transforms/stages/stage_choice.h"
 #include "transforms/training/pad_dimensions.h"
 

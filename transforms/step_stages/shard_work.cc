@@ -172,8 +172,10 @@ std::string Reads(const StepWork& work) {
                                         : ReadsFor(work, ShardingOf(work));
 }
 
-absl::StatusOr<ShardingAnswer> Choose(const StepWork& work, const AutoShardOptions& options) {
+absl::StatusOr<ShardingAnswer> Choose(const StepWork& work, AutoShardOptions options) {
   ShardingAnswer answer;
+  ShardingMemo* const memo = work.context.alternative.memo;
+  if (memo != nullptr) options.frames = &memo->frames();
   // What is wrong with pins is an error, and none of this plan alone.
   ORRERY_ASSIGN_OR_RETURN(ir::Function sharded,
                           AutoShard(work.part(), work.mesh, BatchedInputs(work.whole),

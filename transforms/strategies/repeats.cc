@@ -42,6 +42,11 @@ std::vector<Place> PositionsOf(const Model& model, const RepeatedBlocks& repeat)
   return positions;
 }
 
+// Blocks but the first and the last.
+size_t InnerOf(const RepeatedBlocks& repeat) {
+  return repeat.blocks.size() - 2 + static_cast<size_t>(repeat.more);
+}
+
 // A table of a block: between node `index` of it and node `other` of the same block or of the next
 // one. The rows of `table` are of the first of both, unless it is turned.
 struct BlockTable {
@@ -289,9 +294,8 @@ Composed Compose(const Model& model, const RepeatedBlocks& repeat, const BlockSo
     if (first == 0 || first == last) composed.outer.tables.push_back(std::move(moved));
   }
   if (block.boundary().empty()) return composed;
-  Table between{
-      .scope = {},
-      .values = Power(block.between(), repeat.blocks.size() - 2, block.boundary_choices())};
+  Table between{.scope = {},
+                .values = Power(block.between(), InnerOf(repeat), block.boundary_choices())};
   for (const size_t number : {size_t{1}, repeat.blocks.size() - 1}) {
     for (const int32_t index : block.boundary()) {
       between.scope.push_back(composed.new_position[At(repeat.blocks[number][At(index)])]);
@@ -329,25 +333,29 @@ std::vector<size_t> Boundaries(const BlockSolver& block, size_t inner, size_t fi
   return boundaries;
 }
 
-// The choice for the whole model from that for the outer one.
-std::vector<int32_t> Expand(const Model& model, const RepeatedBlocks& repeat,
-                            const BlockSolver& block, const Composed& composed,
-                            const std::vector<int32_t>& outer) {
-  std::vector<int32_t> choice(model.nodes());
+// The choice for the whole model from that for the outer one, and for what it stands for.
+void Expand(const Model& model, const RepeatedBlocks& repeat, const BlockSolver& block,
+            const Composed& composed, ModelSolution& solution) {
+  const std::vector<int32_t> outer = std::exchange(solution.choice, {});
+  std::vector<int32_t>& choice = solution.choice;
+  choice.resize(model.nodes());
   for (size_t i = 0; i < outer.size(); ++i) choice[At(composed.nodes[i])] = outer[i];
   const auto boundary_of = [&](size_t number) {
     std::vector<int32_t> own;
     for (const int32_t node : repeat.blocks[number]) own.push_back(choice[At(node)]);
     return block.NumberOf(own);
   };
-  const size_t inner = repeat.blocks.size() - 2;
+  const size_t inner = InnerOf(repeat), last = repeat.blocks.size() - 1;
   const std::vector<size_t> boundaries =
-      Boundaries(block, inner, boundary_of(1), boundary_of(inner + 1));
+      Boundaries(block, inner, boundary_of(1), boundary_of(last));
   for (size_t k = 0; k < inner; ++k) {
-    const std::vector<int32_t> own = block.Complete(boundaries[k], boundaries[k + 1]);
-    for (size_t i = 0; i < own.size(); ++i) choice[At(repeat.blocks[k + 1][i])] = own[i];
+    std::vector<int32_t> own = block.Complete(boundaries[k], boundaries[k + 1]);
+    if (k + 1 < last) {
+      for (size_t i = 0; i < own.size(); ++i) choice[At(repeat.blocks[k + 1][i])] = own[i];
+    } else {
+      solution.further.back().push_back(std::move(own));
+    }
   }
-  return choice;
 }
 
 }  // namespace
@@ -368,12 +376,16 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   if (repeats.empty()) return SolveModel(model, options);
   const RepeatedBlocks& repeat = repeats.back();
   std::vector<RepeatedBlocks> others(repeats.begin(), repeats.end() - 1);
-  if (repeat.blocks.size() < 3 || repeat.blocks[0].empty()) {
-    return SolveRepeated(model, others, options);
-  }
+  const auto solve_in_full = [&]() -> ModelSolution {
+    if (repeat.more > 0) return {};
+    ModelSolution solution = SolveRepeated(model, others, options);
+    solution.further.resize(repeats.size());
+    return solution;
+  };
+  if (repeat.blocks.size() < 3 || repeat.blocks[0].empty()) return solve_in_full();
   const repeats_cc::BlockSolver block(
       model, repeat, repeats_cc::kMoreEntries * static_cast<double>(options.table_limit));
-  if (!block.solved()) return SolveRepeated(model, others, options);
+  if (!block.solved()) return solve_in_full();
   const repeats_cc::Composed composed = repeats_cc::Compose(model, repeat, block);
   for (RepeatedBlocks& other : others) {
     for (std::vector<int32_t>& nodes : other.blocks) {
@@ -382,10 +394,11 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   }
   ModelSolution solution = SolveRepeated(composed.outer, others, options);
   if (!solution.found()) return solution;
-  solution.composed += static_cast<int64_t>(repeat.blocks.size());
+  solution.composed += std::ssize(repeat.blocks) + repeat.more;
   const bool optimal = solution.bound >= solution.cost;
   const double gap = solution.cost - solution.bound;
-  solution.choice = repeats_cc::Expand(model, repeat, block, composed, solution.choice);
+  solution.further.resize(repeats.size());
+  repeats_cc::Expand(model, repeat, block, composed, solution);
   solution.cost = CostOf(model, solution.choice);
   solution.bound = optimal ? solution.cost : solution.cost - gap;
   return solution;

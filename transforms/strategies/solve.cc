@@ -113,6 +113,20 @@ NoChoice NothingFound(const StrategyGraph& graph, const LeastOver& least) {
               "incompatible pairs; try a larger label_limit"};
 }
 
+// In the graph's numbers: nodes of blocks have as many strategies as those of the first.
+std::vector<std::vector<std::vector<int32_t>>> FurtherInGraph(
+    const Model& model, const std::vector<RepeatedBlocks>& repeats,
+    std::vector<std::vector<std::vector<int32_t>>> further) {
+  for (size_t repeat = 0; repeat < further.size(); ++repeat) {
+    for (std::vector<int32_t>& block : further[repeat]) {
+      for (size_t i = 0; i < block.size(); ++i) {
+        block[i] = model.kept[At(repeats[repeat].blocks[0][i])][At(block[i])];
+      }
+    }
+  }
+  return further;
+}
+
 // The choice with repeats composed, where no limit binds and there is one.
 absl::StatusOr<std::optional<StrategyChoice>> ChooseRepeated(
     const StrategyGraph& graph, const std::vector<RepeatedBlocks>& repeats,
@@ -128,6 +142,7 @@ absl::StatusOr<std::optional<StrategyChoice>> ChooseRepeated(
   choice.cost = CostOf(graph, choice.assignment);
   choice.labels = solution.labels;
   choice.composed = solution.composed;
+  choice.further = FurtherInGraph(fixed, repeats, solution.further);
   choice.bound = choice.cost - std::max(0.0, solution.cost - solution.bound);
   return choice;
 }
@@ -142,6 +157,11 @@ absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
     ORRERY_ASSIGN_OR_RETURN(std::optional<StrategyChoice> choice,
                             solve_cc::ChooseRepeated(graph, options.repeats, options));
     if (choice.has_value()) return *std::move(choice);
+    if (std::ranges::any_of(options.repeats, [](const auto& of) { return of.more > 0; })) {
+      return absl::FailedPreconditionError(
+          "repeats: no choice was found by composing blocks that stand for more of them; try all "
+          "blocks as nodes of the graph");
+    }
   }
   Model model = ModelOf(graph);
   StrategyChoice result;

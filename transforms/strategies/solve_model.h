@@ -14,6 +14,7 @@ struct ModelSolution {
   double bound = -kImpossible;  // kImpossible: there is no choice
   int64_t labels = 0;
   int64_t composed = 0;  // blocks that were solved as one of them
+  std::vector<std::vector<std::vector<int32_t>>> further = {};  // as in StrategyChoice
 
   bool found() const { return cost != kImpossible; }
 };

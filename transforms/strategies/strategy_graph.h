@@ -63,6 +63,9 @@ struct StrategyGraph {
 /// is never dearer than another one, such as tables that all layers read.
 struct RepeatedBlocks {
   std::vector<std::vector<int32_t>> blocks;  // in their order; no node is in two
+  /// So many equal blocks more, before the last one, of which the graph has no nodes: the edges
+  /// between the last two blocks are those of each to the next (ShortGraph).
+  int64_t more = 0;
 };
 
 /// How far the search goes, and what it may do once for many.
@@ -86,6 +89,8 @@ struct NoChoice {
 /// The choice that was found, and what is proven of it.
 struct StrategyChoice {
   std::vector<int32_t> assignment;  // the strategy of each node; empty where there is none
+  /// Of RepeatedBlocks::more: [repeat][block][node of it]; neither cost nor bound counts them.
+  std::vector<std::vector<std::vector<int32_t>>> further = {};
   double cost = kImpossible;
   double bound = 0;      // no choice costs less than this, but for rounding
   int64_t labels = 0;    // partial choices that the search made
@@ -96,7 +101,8 @@ struct StrategyChoice {
 };
 
 /// The cheapest choice. Exact unless `label_limit` is reached; then `bound` tells what is proven.
-/// Error: a graph whose parts do not fit together, repeats that are not equal.
+/// Errors: a graph whose parts do not fit together, repeats that are not equal; FailedPrecondition
+/// where those that stand for `more` cannot be composed, or there is no choice for them.
 absl::StatusOr<StrategyChoice> SolveStrategies(const StrategyGraph& graph,
                                                const SolveOptions& options = {});
 

@@ -1,5 +1,6 @@
 #include "transforms/training/split_loss.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <tuple>
@@ -15,16 +16,21 @@ using ir::OpId;
 using ir::OpKind;
 using ir::ValueId;
 
+bool Splits(const ir::Function& function, OpId op, int64_t parts) {
+  const OpKind kind = function.kind(op);
+  if (kind != OpKind::kCrossEntropy && kind != OpKind::kCrossEntropyGrad) return false;
+  const int64_t classes = function.type(function.operands(op)[0]).dims.back();
+  return classes >= parts && classes % parts == 0;
+}
+
 class LossSplitter {
  public:
   explicit LossSplitter(int64_t parts) : parts_(parts) {}
 
   void Visit(Rewriter& r, OpId op) {
+    if (!Splits(r.function(), op, parts_)) return;
     const bool loss = r.kind(op) == OpKind::kCrossEntropy;
-    if (!loss && r.kind(op) != OpKind::kCrossEntropyGrad) return;
     const ValueId logits = r.operand(op, 0), labels = r.operand(op, 1);
-    const int64_t classes = r.dims(logits).back();
-    if (classes < parts_ || classes % parts_ != 0) return;
     const ValueId parts = PartsOf(r, op);
     if (!parts.valid()) return;
     ir::AttributeSet attributes = r.attributes(op);
@@ -60,6 +66,12 @@ class LossSplitter {
 
 }  // namespace
 }  // namespace split_loss_cc
+
+bool HasLossToSplit(const ir::Function& function, int64_t parts) {
+  return std::ranges::any_of(function.order(), [&](ir::OpId op) {
+    return split_loss_cc::Splits(function, op, parts);
+  });
+}
 
 absl::StatusOr<bool> SplitLosses(ir::Function& function, int64_t parts) {
   split_loss_cc::LossSplitter splitter(parts);

@@ -8,6 +8,9 @@
 
 namespace orrery::transforms {
 
+/// Whether some loss, or its gradient, has classes that divide into so many parts.
+bool HasLossToSplit(const ir::Function& function, int64_t parts);
+
 /// Puts CrossEntropyParts of so many parts, and what follows from them, instead of each
 /// CrossEntropy and CrossEntropyGrad of a function of one device whose classes divide into them.
 /// Then logits can stay split over the vocabulary (see ir/ops/cross_entropy_parts.cc). Losses and

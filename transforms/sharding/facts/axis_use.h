@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SHARDING_AXIS_USE_H_
-#define ORRERY_TRANSFORMS_SHARDING_AXIS_USE_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_FACTS_AXIS_USE_H_
+#define ORRERY_TRANSFORMS_SHARDING_FACTS_AXIS_USE_H_
 
 #include <map>
 #include <set>
@@ -33,4 +33,4 @@ std::string ToString(const std::vector<AxisUse>& uses);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SHARDING_AXIS_USE_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_FACTS_AXIS_USE_H_

@@ -1,4 +1,4 @@
-#include "transforms/sharding/gathered.h"
+#include "transforms/sharding/facts/gathered.h"
 
 #include <gtest/gtest.h>
 

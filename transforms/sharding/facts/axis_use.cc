@@ -1,4 +1,4 @@
-#include "transforms/sharding/axis_use.h"
+#include "transforms/sharding/facts/axis_use.h"
 
 #include <algorithm>
 #include <optional>

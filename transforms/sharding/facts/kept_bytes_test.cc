@@ -1,4 +1,4 @@
-#include "transforms/sharding/kept_bytes.h"
+#include "transforms/sharding/facts/kept_bytes.h"
 
 #include <gtest/gtest.h>
 

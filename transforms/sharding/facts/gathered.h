@@ -1,5 +1,5 @@
-#ifndef ORRERY_TRANSFORMS_SHARDING_GATHERED_H_
-#define ORRERY_TRANSFORMS_SHARDING_GATHERED_H_
+#ifndef ORRERY_TRANSFORMS_SHARDING_FACTS_GATHERED_H_
+#define ORRERY_TRANSFORMS_SHARDING_FACTS_GATHERED_H_
 
 #include <string>
 #include <vector>
@@ -33,4 +33,4 @@ std::string ToString(const std::vector<GatheredActivation>& gathered);
 
 }  // namespace orrery::transforms
 
-#endif  // ORRERY_TRANSFORMS_SHARDING_GATHERED_H_
+#endif  // ORRERY_TRANSFORMS_SHARDING_FACTS_GATHERED_H_
