@@ -298,16 +298,36 @@ class Portfolio {
   }
 
   // Those that need least, and in equal steps from there to what the way needs without a limit;
-  // where the first do not need less, no others are known to.
+  // where the first do not need less, no others are known to, and where they surely do not fit, no
+  // others do. The less memory, the slower: so the last steps come first, until one is too slow.
   absl::Status TryCutsOf(const Played& of, int steps) {
+    if (IsTooSlow(of.facts)) return absl::OkStatus();
     Way way = of.way;
-    for (int step = 0; step < steps; ++step) {
+    way.stage_share = 0;
+    ORRERY_RETURN_IF_ERROR(Try(way));
+    const Bytes least = facts_.least_peak;
+    if (least == Bytes(0) || least >= of.facts.peak || IsTooLarge(facts_)) return absl::OkStatus();
+    for (int step = steps - 1; step > 0; --step) {
       way.stage_share = static_cast<double>(step) / steps;
       ORRERY_RETURN_IF_ERROR(Try(way));
-      const Bytes least = facts_.least_peak;
-      if (step == 0 && (least == Bytes(0) || least >= of.facts.peak)) break;
+      if (IsTooSlow(facts_)) break;
     }
     return absl::OkStatus();
+  }
+
+  // Whether what fits is faster by so much that with less memory, too, the way surely is no faster.
+  bool IsTooSlow(const WayFacts& facts) const {
+    constexpr double kByMuch = 1.02;
+    return best_.has_value() && best_->report.fits &&
+           facts.least_time.seconds() > kByMuch * best_->report.step_time.seconds();
+  }
+
+  // Whether stages that are to need least need so much more than there is that no others fit: what
+  // they are chosen by does not tell memory to the last percent.
+  bool IsTooLarge(const WayFacts& facts) const {
+    constexpr double kByMuch = 1.1;
+    const auto limit = static_cast<double>(MemoryLimit(player_.setting(), player_.plan()).count());
+    return limit > 0 && static_cast<double>(facts.bound.count()) > kByMuch * limit;
   }
 
   PlanPlayer& player_;

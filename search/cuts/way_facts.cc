@@ -10,7 +10,8 @@ void WayFacts::Add(const lowering::StepBound& cut) {
        .communication = cut.communication,
        .peak = cut.likely_peak,
        .least_peak = cut.likely_peak,
-       .bound = cut.peak});
+       .bound = cut.peak,
+       .least_time = cut.time});
 }
 
 void WayFacts::Add(const simulator::Report& run) {
@@ -29,6 +30,7 @@ void WayFacts::Add(const WayFacts& part) {
   }
   least_peak = first ? part.least_peak : std::min(least_peak, part.least_peak);
   bound = first ? part.bound : std::min(bound, part.bound);
+  least_time = first ? part.least_time : std::min(least_time, part.least_time);
 }
 
 bool CutBounds::known() const {

@@ -25,6 +25,7 @@ struct WayFacts {
   Bytes peak = {};                          // of that one
   Bytes least_peak = {};                    // of any
   Bytes bound = {};                         // of any, at least; 0: nothing can be told
+  Duration least_time = {};                 // likewise
 
   /// Counts one of its cuts, one of its runs, or what is known of several.
   void Add(const lowering::StepBound& cut);
