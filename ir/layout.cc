@@ -168,8 +168,16 @@ Part HeldPart(const SplitDimension& split, const Mesh& mesh, int64_t rank) {
   return layout_cc::CyclicPart(split, mesh, rank);
 }
 
+// The first one's; of chunks it is known without their places.
 int64_t LargestPart(const SplitDimension& split, const Mesh& mesh) {
-  return HeldPart(split, mesh, 0).size();
+  int64_t size = split.size;
+  if (split.axes.empty()) return size;
+  if (split.block == kBalancedChunks) return layout_cc::CeilDivide(size, mesh.size(split.axes));
+  if (split.block != kNestedChunks) return HeldPart(split, mesh, 0).size();
+  for (const AxisIndex axis : split.axes.axes()) {
+    size = layout_cc::CeilDivide(size, mesh.size(axis));
+  }
+  return size;
 }
 
 Dims LocalDims(const Sharding& sharding, const Dims& dims, const Mesh& mesh, int64_t rank) {
