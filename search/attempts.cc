@@ -325,7 +325,7 @@ class Portfolio {
   // Whether stages that are to need least need so much more than there is that no others fit: what
   // they are chosen by does not tell memory to the last percent.
   bool IsTooLarge(const WayFacts& facts) const {
-    constexpr double kByMuch = 1.1;
+    constexpr double kByMuch = 1.5;
     const auto limit = static_cast<double>(MemoryLimit(player_.setting(), player_.plan()).count());
     return limit > 0 && static_cast<double>(facts.bound.count()) > kByMuch * limit;
   }

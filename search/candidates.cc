@@ -141,8 +141,9 @@ std::vector<uint32_t> Candidates::Plainest(const std::function<int32_t(size_t)>&
 
 Result Candidates::TooLargeRow(const ParallelPlan& plan, size_t i, size_t one) const {
   const Setting& setting = setting_of_(plan);
-  if (!CannotFit(setting, plan)) return TooLarge(setting, plan, Fact(i, one).bound);
-  return CannotFitResult(setting, plan);
+  const Bytes least = LeastMemory(weights_.Of(setting), plan);
+  if (CannotFit(least, setting, plan)) return CannotFitResult(setting, plan, least);
+  return TooLarge(setting, plan, Fact(i, one).bound);
 }
 
 Result Candidates::Row(size_t i, Unplayed why) const {

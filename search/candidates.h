@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "search/bounds/bounds.h"
+#include "search/bounds/least_memory.h"
 #include "search/evaluate.h"
 #include "search/goals/goal.h"
 #include "search/pruning.h"
@@ -80,6 +81,7 @@ class Candidates {
   const SettingOf& setting_of_;
   const PlansView& plans_;
   const ReliefOf& relief_;
+  mutable WeightSums weights_;  // of rows
   std::vector<Known> facts_;    // of all plans of all candidates; empty where nothing is known
   std::vector<size_t> begins_;  // where those of a candidate stand; empty: each has one
 };

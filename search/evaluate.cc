@@ -155,10 +155,10 @@ double PriceOfSample(const Setting& setting, const Result& result) {
          static_cast<double>(setting.batch_size);
 }
 
-Result CannotFitResult(const Setting& setting, const ParallelPlan& plan) {
+Result CannotFitResult(const Setting& setting, const ParallelPlan& plan, Bytes least) {
   Result result;
   result.plan = plan;
-  result.peak_memory = LeastMemory(setting, plan);
+  result.peak_memory = least;
   result.infeasible = {
       .reason = InfeasibleReason::kMemory,
       .detail =
@@ -169,7 +169,8 @@ Result CannotFitResult(const Setting& setting, const ParallelPlan& plan) {
 
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan, PartStore* parts,
                                 PlayBudget budget) {
-  if (CannotFit(setting, plan)) return CannotFitResult(setting, plan);
+  const Bytes least = LeastMemory(setting, plan);
+  if (CannotFit(least, setting, plan)) return CannotFitResult(setting, plan, least);
   Result result;
   result.plan = plan;
   const absl::StatusOr<Run> run = PlayForFigures(setting, plan, budget, parts);

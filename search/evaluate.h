@@ -69,8 +69,8 @@ absl::StatusOr<Duration> StepTimeOf(const Setting& setting, const ParallelPlan& 
 /// no price, or no figure.
 double PriceOfSample(const Setting& setting, const Result& result);
 
-/// The row of a plan that CannotFit (search/bounds/least_memory.h).
-Result CannotFitResult(const Setting& setting, const ParallelPlan& plan);
+/// The row of a plan that CannotFit, since it needs `least` (search/bounds/least_memory.h).
+Result CannotFitResult(const Setting& setting, const ParallelPlan& plan, Bytes least);
 
 /// The figures of one plan, or why there are none: infeasibility is part of the result. What cannot
 /// fit by a sum over its weights (search/bounds/least_memory.h) is not played. An error

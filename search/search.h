@@ -13,7 +13,9 @@
 #include <variant>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "search/candidates.h"
 #include "search/evaluate.h"
 #include "search/goals/goal.h"
@@ -118,6 +120,17 @@ std::vector<ResultCell> CellsOf(const Setting& setting, const Result& result);
 
 /// One row a result, in the order given, with the header that docs/command_line.md lists.
 std::string ResultsCsv(const Setting& setting, const SearchRows& rows);
+
+/// How a table is written.
+struct CsvOptions {
+  bool with_header = true;
+  size_t threads = 1;
+};
+/// Hands that text to `write` piece by piece, so that of millions of rows a few are held at a time.
+/// The first error of `write`, after which it is not called.
+absl::Status WriteResultsCsv(const Setting& setting, const SearchRows& rows,
+                             const CsvOptions& options,
+                             const std::function<absl::Status(absl::string_view piece)>& write);
 
 /// The same rows as a JSON list of objects with the keys of the CSV's header.
 std::string ResultsJson(const Setting& setting, const SearchRows& rows);

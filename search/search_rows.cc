@@ -52,7 +52,12 @@ bool SearchRows::IsLeft(size_t i) const {
 }
 
 void SearchRows::ForEach(const std::function<void(const Result&)>& see) const {
-  for (size_t i = 0; i < rows_.size(); ++i) {
+  ForEach(0, rows_.size(), see);
+}
+
+void SearchRows::ForEach(size_t begin, size_t end,
+                         const std::function<void(const Result&)>& see) const {
+  for (size_t i = begin; i < std::min(end, rows_.size()); ++i) {
     if (const Result* const played = Played(i)) {
       see(*played);
     } else {

@@ -73,6 +73,9 @@ class SearchRows {
   const std::vector<Result>& played() const { return played_; }
   /// Calls `see` with each in turn.
   void ForEach(const std::function<void(const Result&)>& see) const;
+  /// With those from place `begin` on that stand before `end`, as far as there are any. From any
+  /// thread, as long as nothing is added.
+  void ForEach(size_t begin, size_t end, const std::function<void(const Result&)>& see) const;
 
  private:
   // A place in `played_`, or of a candidate.

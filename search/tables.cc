@@ -7,14 +7,17 @@
 #include <variant>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "search/search.h"
+#include "support/check.h"
 #include "support/csv.h"
 #include "support/flag_names.h"
 #include "support/number_text.h"
+#include "support/status.h"
+#include "support/threads.h"
 #include "transforms/plan/axis.h"
 #include "transforms/plan/plan_text.h"
 
@@ -36,12 +39,54 @@ std::string Reason(const Result& result) {
   return absl::StrCat(ToString(result.infeasible->reason), ": ", Detail(result));
 }
 
-void AddColumns(const std::vector<transforms::PlanColumn>& columns,
-                std::vector<ResultCell>& cells) {
-  for (const transforms::PlanColumn& column : columns) {
-    ResultCell& cell = cells.emplace_back(ResultCell{.name = column.name});
-    std::visit([&](const auto& value) { cell.value = value; }, column.value);
-  }
+// Called with the name and the value of a cell.
+using CellSight = absl::FunctionRef<void(absl::string_view name, ResultValue value)>;
+
+template <typename... Of>
+ResultValue ValueOf(std::variant<Of...> value) {
+  return std::visit([](auto& of) { return ResultValue(std::move(of)); }, value);
+}
+
+void SeePlan(const ParallelPlan& plan, transforms::ColumnPlace place, CellSight see) {
+  transforms::ForEachColumn(plan, place, [&](absl::string_view name, transforms::AxisCell cell) {
+    see(name, ValueOf(std::move(cell)));
+  });
+}
+
+void SeeFigures(const Result& r, CellSight see) {
+  const auto figure = [&](double value) { return r.ran ? ResultValue(value) : ResultValue(); };
+  see("step_time_s", figure(r.step_time.seconds()));
+  see("throughput_samples_per_s", figure(r.figures.throughput_samples_per_s));
+  see("tokens_per_s", figure(r.figures.tokens_per_s));
+  see("mfu", figure(r.figures.mfu));
+  see("communication_overhead", figure(r.communication_overhead));
+  see("exposed_communication_s", figure(r.exposed_communication_s));
+  see("bubble_fraction", figure(r.bubble_fraction));
+  see("peak_memory_bytes", r.ran ? ResultValue(r.peak_memory.count()) : ResultValue());
+  see("fits", r.pruned.empty() && !r.left ? ResultValue(r.feasible()) : ResultValue());
+  see("reason", Reason(r));
+}
+
+void SeeCosts(const Setting& setting, const Result& r, CellSight see) {
+  const bool priced = r.ran && setting.device_hour > 0;
+  see("price_per_sample", priced ? ResultValue(PriceOfSample(setting, r)) : ResultValue());
+  if (setting.run_samples <= 0) return;
+  const RunCost cost = CostOfRun(setting, r);
+  see("run_days", r.ran ? ResultValue(cost.days()) : ResultValue());
+  see("run_price", priced ? ResultValue(cost.price) : ResultValue());
+}
+
+// Each cell of a row, in the order of the columns.
+void SeeCells(const Setting& setting, const Result& r, CellSight see) {
+  see("model", setting.model_name);
+  see("world_size", r.plan.ranks());
+  see("batch_size", setting.batch_size);
+  SeePlan(r.plan, transforms::ColumnPlace::kBefore, see);
+  SeeFigures(r, see);
+  SeePlan(r.plan, transforms::ColumnPlace::kBehind, see);
+  see("cluster", setting.cluster.name);
+  SeeCosts(setting, r, see);
+  for (const ModelColumn& column : setting.model_columns) see(column.name, ValueOf(column.value));
 }
 
 nlohmann::ordered_json JsonOf(const ResultValue& value) {
@@ -53,11 +98,28 @@ nlohmann::ordered_json JsonOf(const ResultValue& value) {
       value);
   return json;
 }
-std::string CsvText(const nlohmann::ordered_json& value) {
-  if (value.is_null()) return "";
-  if (value.is_string()) return CsvField(value.get<std::string>());
-  if (!value.is_number_float()) return value.dump();
-  return ShortestText(value.get<double>());
+void AppendCsv(const ResultValue& value, std::string& text) {
+  if (const auto* number = std::get_if<int64_t>(&value)) absl::StrAppend(&text, *number);
+  if (const auto* truth = std::get_if<bool>(&value)) text += *truth ? "true" : "false";
+  if (const auto* real = std::get_if<double>(&value)) text += ShortestText(*real);
+  if (const auto* name = std::get_if<std::string>(&value)) text += CsvField(*name);
+}
+
+std::string CsvHeader(const Setting& setting) {
+  std::string text;
+  SeeCells(setting, Result(), [&](absl::string_view name, const ResultValue&) {
+    absl::StrAppend(&text, text.empty() ? "" : ",", name);
+  });
+  return text + "\n";
+}
+
+void AppendCsvRow(const Setting& setting, const Result& result, std::string& text) {
+  bool first = true;
+  SeeCells(setting, result, [&](absl::string_view, const ResultValue& value) {
+    if (!std::exchange(first, false)) text += ',';
+    AppendCsv(value, text);
+  });
+  text += '\n';
 }
 
 std::string Percent(double fraction) { return absl::StrFormat("%5.1f%%", 100 * fraction); }
@@ -203,55 +265,44 @@ std::string InfeasibleSummary(const SearchRows& rows, const ParallelPlan& base) 
 }  // namespace tables_cc
 
 std::vector<ResultCell> CellsOf(const Setting& setting, const Result& r) {
-  const auto figure = [&](double value) { return r.ran ? ResultValue(value) : ResultValue(); };
-  const transforms::PlanColumns plan = transforms::ColumnsOf(r.plan);
-  std::vector<ResultCell> cells = {{"model", setting.model_name},
-                                   {"world_size", r.plan.ranks()},
-                                   {"batch_size", setting.batch_size}};
-  tables_cc::AddColumns(plan.before, cells);
-  const std::vector<ResultCell> figures = {
-      {"step_time_s", figure(r.step_time.seconds())},
-      {"throughput_samples_per_s", figure(r.figures.throughput_samples_per_s)},
-      {"tokens_per_s", figure(r.figures.tokens_per_s)},
-      {"mfu", figure(r.figures.mfu)},
-      {"communication_overhead", figure(r.communication_overhead)},
-      {"exposed_communication_s", figure(r.exposed_communication_s)},
-      {"bubble_fraction", figure(r.bubble_fraction)},
-      {"peak_memory_bytes", r.ran ? ResultValue(r.peak_memory.count()) : ResultValue()},
-      {"fits", r.pruned.empty() && !r.left ? ResultValue(r.feasible()) : ResultValue()},
-      {"reason", tables_cc::Reason(r)}};
-  cells.insert(cells.end(), figures.begin(), figures.end());
-  tables_cc::AddColumns(plan.behind, cells);
-  const bool priced = r.ran && setting.device_hour > 0;
-  cells.push_back({"cluster", setting.cluster.name});
-  cells.push_back(
-      {"price_per_sample", priced ? ResultValue(PriceOfSample(setting, r)) : ResultValue()});
-  if (setting.run_samples > 0) {
-    const RunCost cost = CostOfRun(setting, r);
-    cells.push_back({"run_days", figure(cost.days())});
-    cells.push_back({"run_price", priced ? ResultValue(cost.price) : ResultValue()});
-  }
-  for (const ModelColumn& column : setting.model_columns) {
-    ResultCell& cell = cells.emplace_back(ResultCell{.name = column.name});
-    std::visit([&](const auto& value) { cell.value = value; }, column.value);
-  }
+  std::vector<ResultCell> cells;
+  tables_cc::SeeCells(setting, r, [&](absl::string_view name, ResultValue value) {
+    cells.push_back({.name = std::string(name), .value = std::move(value)});
+  });
   return cells;
+}
+
+// Threads make a piece each, which are written in their order.
+absl::Status WriteResultsCsv(const Setting& setting, const SearchRows& rows,
+                             const CsvOptions& options,
+                             const std::function<absl::Status(absl::string_view piece)>& write) {
+  constexpr size_t kRowsOfAPiece = 4096;
+  if (options.with_header) ORRERY_RETURN_IF_ERROR(write(tables_cc::CsvHeader(setting)));
+  std::vector<std::string> pieces(std::max<size_t>(1, options.threads));
+  for (size_t begin = 0; begin < rows.size(); begin += pieces.size() * kRowsOfAPiece) {
+    ForEachOnThreads(pieces.size(), pieces.size(), [&](size_t number) {
+      pieces[number].clear();
+      const size_t first = begin + number * kRowsOfAPiece;
+      rows.ForEach(first, first + kRowsOfAPiece, [&](const Result& result) {
+        tables_cc::AppendCsvRow(setting, result, pieces[number]);
+      });
+    });
+    for (const std::string& piece : pieces) {
+      if (!piece.empty()) ORRERY_RETURN_IF_ERROR(write(piece));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::string ResultsCsv(const Setting& setting, const SearchRows& rows) {
   std::string text;
-  for (const ResultCell& cell : CellsOf(setting, Result())) {
-    absl::StrAppend(&text, text.empty() ? "" : ",", cell.name);
-  }
-  rows.ForEach([&](const Result& result) {
-    text += "\n";
-    absl::StrAppend(
-        &text,
-        absl::StrJoin(CellsOf(setting, result), ",", [](std::string* out, const ResultCell& cell) {
-          *out += tables_cc::CsvText(tables_cc::JsonOf(cell.value));
-        }));
-  });
-  return text + "\n";
+  const absl::Status written =
+      WriteResultsCsv(setting, rows, {}, [&](absl::string_view piece) -> absl::Status {
+        absl::StrAppend(&text, piece);
+        return absl::OkStatus();
+      });
+  ORRERY_CHECK(written.ok()) << written;
+  return text;
 }
 
 std::string ResultsJson(const Setting& setting, const SearchRows& rows) {

@@ -17,6 +17,13 @@ WeightBytes SumWeights(const Setting& setting) {
   return sums;
 }
 
+WeightBytes WeightSums::Of(const Setting& setting) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto [known, is_new] = known_.try_emplace(&setting);
+  if (is_new) known->second = SumWeights(setting);
+  return known->second;
+}
+
 Bytes LeastMemory(const WeightBytes& sums, const ParallelPlan& plan) {
   const transforms::HeldParts held =
       transforms::PartsHeld(transforms::ZeroOf(plan), transforms::ZeroGroupOf(plan));
@@ -48,8 +55,12 @@ Bytes MemoryLimit(const Setting& setting, const ParallelPlan& plan) {
 }
 
 bool CannotFit(const Setting& setting, const ParallelPlan& plan) {
+  return CannotFit(LeastMemory(setting, plan), setting, plan);
+}
+
+bool CannotFit(Bytes least, const Setting& setting, const ParallelPlan& plan) {
   const Bytes limit = MemoryLimit(setting, plan);
-  return limit > Bytes(0) && LeastMemory(setting, plan) > limit;
+  return limit > Bytes(0) && least > limit;
 }
 
 }  // namespace orrery::search

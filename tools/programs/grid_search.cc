@@ -16,6 +16,7 @@
 #include "search/views/front.h"
 #include "search/views/run_cost.h"
 #include "support/status.h"
+#include "support/threads.h"
 #include "tools/flags.h"
 #include "tools/planning/answers.h"
 #include "tools/planning/planning_flags.h"
@@ -273,7 +274,10 @@ absl::Status Search(const Flags& flags, std::unique_ptr<Team>& team) {
                           QuestionsOf({flags.model, flags.batch_sizes}, flags.planning));
   const bool several = questions.size() > 1;
   ORRERY_ASSIGN_OR_RETURN(std::vector<PlotFile> plots, ReadSearchPlots(flags.files.plot, several));
-  SearchFiles files(flags.files, std::move(plots));
+  SearchFileFlags file_flags = flags.files;
+  file_flags.threads =
+      static_cast<size_t>(flags.job.threads > 0 ? flags.job.threads : OwnProcessors());
+  SearchFiles files(std::move(file_flags), std::move(plots));
   if (several) {
     ORRERY_RETURN_IF_ERROR(CheckSeveral(flags, team.get()));
     return SearchSeveral(flags, space, questions, std::move(files));

@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "search/memory_fit.h"
 #include "support/file.h"
 #include "support/status.h"
@@ -14,11 +14,7 @@ namespace orrery::tools {
 
 void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows, bool is_part) {
   const search::Setting& setting = settings.front();
-  if (!flags_.csv.empty()) {
-    const std::string csv = search::ResultsCsv(setting, rows);
-    const size_t begin = csv_.empty() ? 0 : csv.find('\n') + 1;  // behind the header
-    absl::StrAppend(&csv_, absl::string_view(csv).substr(begin));
-  }
+  if (!flags_.csv.empty() && csv_written_.ok()) csv_written_ = AddCsv(setting, rows);
   if (!flags_.json.empty()) AppendJsonList(search::ResultsJson(setting, rows), json_);
   if (!flags_.report.empty()) {
     report_.Update(AddSearch(settings, rows, document_));
@@ -29,8 +25,23 @@ void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows
   plots_.Add(setting, rows);
 }
 
+absl::Status SearchFiles::AddCsv(const search::Setting& setting, const search::SearchRows& rows) {
+  const bool is_first = csv_ == nullptr;
+  if (is_first) {
+    ORRERY_ASSIGN_OR_RETURN(csv_, FileWriter::Open(flags_.csv));
+  }
+  return search::WriteResultsCsv(setting, rows,
+                                 {.with_header = is_first, .threads = flags_.threads},
+                                 [this](absl::string_view piece) { return csv_->Write(piece); });
+}
+
 absl::Status SearchFiles::Write() {
-  if (!flags_.csv.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags_.csv, csv_));
+  ORRERY_RETURN_IF_ERROR(csv_written_);
+  if (csv_ != nullptr) {
+    ORRERY_RETURN_IF_ERROR(csv_->Finish());
+  } else if (!flags_.csv.empty()) {
+    ORRERY_RETURN_IF_ERROR(WriteFile(flags_.csv, ""));
+  }
   if (!flags_.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags_.json, json_));
   ORRERY_RETURN_IF_ERROR(report_);
   if (!flags_.report.empty()) {

@@ -1,6 +1,8 @@
 #ifndef ORRERY_TOOLS_SEARCHES_SEARCH_FILES_H_
 #define ORRERY_TOOLS_SEARCHES_SEARCH_FILES_H_
 
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "absl/status/status.h"
 #include "search/search.h"
 #include "search/settings/settings.h"
+#include "support/file.h"
 #include "tools/reports/document.h"
 #include "tools/reports/search_plots.h"
 
@@ -18,6 +21,7 @@ struct SearchFileFlags {
   std::string csv, json, report;
   std::vector<std::string> plot = {};
   std::string command = {};  // that the report tells
+  size_t threads = 1;        // that write
 };
 
 /// The files of one search, or of several one after another.
@@ -28,15 +32,20 @@ class SearchFiles {
       : flags_(std::move(flags)), plots_(std::move(plots)) {}
 
   /// Adds a search that is done, or a part of one. For a report some of its candidates are played
-  /// again: what goes wrong there, Write tells.
+  /// again. What goes wrong, Write tells. Tables of millions of rows are not held, but written at
+  /// once, and are there when Write has returned.
   void Add(search::Settings& settings, const search::SearchRows& rows, bool is_part);
   /// Writes all that was added: tables first, so that no report takes them along. Warns on standard
   /// error where plots leave out candidates.
   absl::Status Write();
 
  private:
+  absl::Status AddCsv(const search::Setting& setting, const search::SearchRows& rows);
+
   const SearchFileFlags flags_;
-  std::string csv_, json_;
+  std::unique_ptr<FileWriter> csv_;  // once there is something to write
+  absl::Status csv_written_;
+  std::string json_;
   Document document_;
   SearchPlots plots_;
   absl::Status report_;  // of what was added to it

@@ -58,6 +58,20 @@ AxisCell CellOf(const AxisInfo& axis, const ParallelPlan& plan) {
   return axis.cell != nullptr ? axis.cell(plan) : AxisCell(axis.print(plan));
 }
 
+// All axes by their columns. Tables of millions of rows ask for them a row.
+struct TableColumns {
+  std::vector<std::pair<const AxisInfo*, std::string>> before, behind;
+};
+TableColumns AllColumns() {
+  TableColumns columns;
+  for (const AxisInfo* axis : AllAxes()) {
+    (axis->column_position > 0 ? columns.before : columns.behind)
+        .emplace_back(axis, axis->Column());
+  }
+  std::ranges::sort(columns.before, {}, [](const auto& of) { return of.first->column_position; });
+  return columns;
+}
+
 }  // namespace
 }  // namespace plan_text_cc
 
@@ -128,20 +142,23 @@ absl::StatusOr<ParallelPlan> ParsePlan(absl::string_view text, const ParallelPla
 }
 
 PlanColumns ColumnsOf(const ParallelPlan& plan) {
-  std::vector<const AxisInfo*> shown;
   PlanColumns columns;
-  for (const AxisInfo* axis : AllAxes()) {
-    if (axis->column_position > 0) {
-      shown.push_back(axis);
-    } else {
-      columns.behind.push_back({axis->Column(), plan_text_cc::CellOf(*axis, plan)});
-    }
-  }
-  std::ranges::sort(shown, {}, &AxisInfo::column_position);
-  for (const AxisInfo* axis : shown) {
-    columns.before.push_back({axis->Column(), plan_text_cc::CellOf(*axis, plan)});
-  }
+  const auto take = [&](ColumnPlace place, std::vector<PlanColumn>& into) {
+    ForEachColumn(plan, place, [&](absl::string_view name, AxisCell cell) {
+      into.push_back({std::string(name), std::move(cell)});
+    });
+  };
+  take(ColumnPlace::kBefore, columns.before);
+  take(ColumnPlace::kBehind, columns.behind);
   return columns;
+}
+
+void ForEachColumn(const ParallelPlan& plan, ColumnPlace place,
+                   absl::FunctionRef<void(absl::string_view name, AxisCell cell)> see) {
+  static const plan_text_cc::TableColumns columns = plan_text_cc::AllColumns();
+  for (const auto& [axis, name] : place == ColumnPlace::kBefore ? columns.before : columns.behind) {
+    see(name, plan_text_cc::CellOf(*axis, plan));
+  }
 }
 
 absl::StatusOr<ParallelPlan> PlanOfColumns(const std::map<std::string, std::string>& columns) {

@@ -1,11 +1,13 @@
 #ifndef ORRERY_TRANSFORMS_PLAN_PLAN_TEXT_H_
 #define ORRERY_TRANSFORMS_PLAN_PLAN_TEXT_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -53,6 +55,12 @@ struct PlanColumns {
 /// The columns of all axes with the values of `plan`: before by AxisInfo::column_position, behind
 /// in the order of the axes.
 PlanColumns ColumnsOf(const ParallelPlan& plan);
+
+/// Where a column stands: before the figures of a table, or behind them.
+enum class ColumnPlace : uint8_t { kBefore, kBehind };
+/// Calls `see` with each of these columns in turn, as ColumnsOf has them.
+void ForEachColumn(const ParallelPlan& plan, ColumnPlace place,
+                   absl::FunctionRef<void(absl::string_view name, AxisCell cell)> see);
 
 /// The plan whose columns are these, by name; axes that are missing have their default. What
 /// ColumnsOf makes of it is the same again. InvalidArgument for a name that no axis has, and for a
