@@ -6,12 +6,14 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "cluster/cluster.h"
 #include "importer/builtin_models.h"
 #include "lowering/network/sharding_prices.h"
 #include "support/check.h"
 #include "transforms/sharding/auto_shard.h"
 #include "transforms/sharding/shard.h"
+#include "transforms/sharding/sharding_memo.h"
 #include "transforms/training/microbatch.h"
 #include "transforms/training/training_step.h"
 
@@ -61,6 +63,28 @@ BENCHMARK_CAPTURE(Spread, gpt3_batch, "gpt3-175b", 8, 8)->Unit(benchmark::kMilli
 BENCHMARK_CAPTURE(Spread, llama3, "llama3-70b", 1, 8)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Spread, resnet, "resnet-50", 64, 8)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(Spread, bert, "bert-large", 8, 4)->Unit(benchmark::kMillisecond);
+
+// Questions about one step that differ in the price of memory, after the first: `layers` of GPT-3.
+void NextPrice(benchmark::State& state) {
+  const std::string model = absl::StrCat("gpt:layers=", state.range(0),
+                                         ",hidden=12288,heads=96,seq=2048,vocab=51200,flash=1");
+  ir::Function step = importer::BuildBuiltinModel(model, 1, ir::DType::kBF16).value();
+  ORRERY_CHECK(transforms::MakeTrainingStep(step, {}).ok()) << model;
+  const cluster::Cluster cluster = cluster::ParseCluster("dgx-h100:1").value();
+  const auto cost_model = cost_models::MakeCostModel("roofline").value();
+  const ir::Mesh mesh({{"dp", 1}, {"hp", 8}});
+  const lowering::ClusterShardingPrices prices(mesh, cluster, *cost_model);
+  const std::vector<bool> batched = transforms::BatchedInputs(step);
+  transforms::ShardingMemo memo;
+  double price = 1e-15;  // seconds a byte
+  for (auto _ : state) {
+    price *= 1.01;
+    const auto sharded = transforms::AutoShard(step, mesh, batched, prices,
+                                               {.memory_price = price, .frames = &memo.frames()});
+    ORRERY_CHECK(sharded.ok()) << sharded.status();
+  }
+}
+BENCHMARK(NextPrice)->ArgName("layers")->Arg(24)->Arg(96)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace orrery

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "importer/builtin_models.h"
 #include "search/bounds/bounds.h"
 #include "search/evaluate.h"
+#include "search/search.h"
 #include "search/settings/model_flops.h"
 #include "search/spaces/space.h"
 #include "transforms/training/training_step.h"
@@ -68,6 +70,36 @@ void BM_Bounds(benchmark::State& state) {
   }
 }
 BENCHMARK(BM_Bounds);
+
+// Rows of candidates that are not played, as a table has them.
+void BM_CsvRows(benchmark::State& state) {
+  const search::Setting setting = GptSetting(32, "dgx-a100:2");
+  const search::SettingOf setting_of = [&](const search::ParallelPlan&) -> const search::Setting& {
+    return setting;
+  };
+  search::SpaceSize size = kSize;
+  size.batch_size = setting.batch_size;
+  const search::PlanList plans = search::Enumerate(FullSpace(), size).value();
+  const search::PlansView view(plans);
+  search::SearchOptions options;
+  options.next = []() -> std::optional<size_t> { return std::nullopt; };
+  options.budget.candidates = 1;
+  const search::SearchRows rows = search::SearchThrough(setting_of, view, options).value();
+  size_t bytes = 0;
+  for (auto _ : state) {
+    bytes = 0;
+    const absl::Status written =
+        search::WriteResultsCsv(setting, rows, {}, [&](absl::string_view piece) {
+          bytes += piece.size();
+          return absl::OkStatus();
+        });
+    if (!written.ok()) std::abort();
+  }
+  state.counters["rows"] = static_cast<double>(rows.size());
+  state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(rows.size()));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes));
+}
+BENCHMARK(BM_CsvRows)->Unit(benchmark::kMillisecond);
 
 // Each size four times another: the first is what the others are compared with.
 void BM_Candidate(benchmark::State& state) {

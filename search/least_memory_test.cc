@@ -30,6 +30,16 @@ TEST(LeastMemory, IsWeightsAndTheirStateAsTheyAreSpread) {
   EXPECT_EQ(LeastMemory(MlpSetting("uniform:8@200Gbps", "sgd"), {}).count(), kWeights);
 }
 
+TEST(WeightSums, AreOfEachSettingItsOwn) {
+  const Setting with_state = MlpSetting(), without = MlpSetting("uniform:8@200Gbps", "sgd");
+  WeightSums sums;
+  for (int time = 0; time < 2; ++time) {
+    EXPECT_EQ(sums.Of(with_state).states, SumWeights(with_state).states);
+    EXPECT_EQ(sums.Of(without).states, 0);
+    EXPECT_GT(sums.Of(without).parameters, 0);
+  }
+}
+
 // A bound: what a run needs is never less.
 TEST(LeastMemory, IsNoMoreThanWhatARunNeeds) {
   for (const char* optimizer : CasesToWalk<const char*>({"adam", "sgd"})) {

@@ -121,19 +121,25 @@ std::vector<ResultCell> CellsOf(const Setting& setting, const Result& result);
 /// One row a result, in the order given, with the header that docs/command_line.md lists.
 std::string ResultsCsv(const Setting& setting, const SearchRows& rows);
 
-/// How a table is written.
-struct CsvOptions {
-  bool with_header = true;
-  size_t threads = 1;
-};
-/// Hands that text to `write` piece by piece, so that of millions of rows a few are held at a time.
-/// The first error of `write`, after which it is not called.
-absl::Status WriteResultsCsv(const Setting& setting, const SearchRows& rows,
-                             const CsvOptions& options,
-                             const std::function<absl::Status(absl::string_view piece)>& write);
-
 /// The same rows as a JSON list of objects with the keys of the CSV's header.
 std::string ResultsJson(const Setting& setting, const SearchRows& rows);
+
+/// Takes a text piece by piece. After an error it is not called again.
+using PieceSink = std::function<absl::Status(absl::string_view piece)>;
+struct PiecesOptions {
+  bool is_first = true;  // of several searches in one file, with whose rows it begins
+  size_t threads = 1;
+};
+/// Writes what ResultsCsv has, so that of millions of rows a few are held at a time; of further
+/// searches without the header. The first error of `write`.
+absl::Status WriteResultsCsv(const Setting& setting, const SearchRows& rows,
+                             const PiecesOptions& options, const PieceSink& write);
+/// What ends a JSON list that has rows.
+inline constexpr absl::string_view kEndOfJson = "\n]\n";
+/// Likewise of ResultsJson, whose list is left open: kEndOfJson is to follow the last search that
+/// had rows.
+absl::Status WriteResultsJson(const Setting& setting, const SearchRows& rows,
+                              const PiecesOptions& options, const PieceSink& write);
 
 /// For people: the `top` fastest, what each spends its time on, and how many are infeasible for
 /// which reason. Where its columns take more than so many characters, those that say least are left

@@ -2,7 +2,6 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -89,15 +88,25 @@ void SeeCells(const Setting& setting, const Result& r, CellSight see) {
   for (const ModelColumn& column : setting.model_columns) see(column.name, ValueOf(column.value));
 }
 
-nlohmann::ordered_json JsonOf(const ResultValue& value) {
-  nlohmann::ordered_json json;
-  std::visit(
-      [&](const auto& of) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(of)>, std::monostate>) json = of;
-      },
-      value);
-  return json;
+std::string JsonOf(const ResultValue& value) {
+  if (const auto* number = std::get_if<int64_t>(&value)) return absl::StrCat(*number);
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const auto* real = std::get_if<double>(&value)) return nlohmann::json(*real).dump();
+  if (const auto* text = std::get_if<std::string>(&value)) return nlohmann::json(*text).dump();
+  return "null";
 }
+
+// With a blank for each level, as nlohmann::json::dump(1) has it.
+void AppendJsonRow(const Setting& setting, const Result& result, std::string& text) {
+  bool first = true;
+  text += "\n {";
+  SeeCells(setting, result, [&](absl::string_view name, const ResultValue& value) {
+    absl::StrAppend(&text, std::exchange(first, false) ? "" : ",", "\n  \"", name,
+                    "\": ", JsonOf(value));
+  });
+  text += "\n }";
+}
+
 void AppendCsv(const ResultValue& value, std::string& text) {
   if (const auto* number = std::get_if<int64_t>(&value)) absl::StrAppend(&text, *number);
   if (const auto* truth = std::get_if<bool>(&value)) text += *truth ? "true" : "false";
@@ -120,6 +129,39 @@ void AppendCsvRow(const Setting& setting, const Result& result, std::string& tex
     AppendCsv(value, text);
   });
   text += '\n';
+}
+
+// Appends what stands for the result, which is that of row `row`.
+using AppendRow = std::function<void(size_t row, const Result& result, std::string& text)>;
+
+// Threads make a piece each, which are written in their order.
+absl::Status WritePieces(const SearchRows& rows, size_t threads, const PieceSink& write,
+                         const AppendRow& append) {
+  constexpr size_t kRowsOfAPiece = 4096;
+  std::vector<std::string> pieces(std::max<size_t>(1, threads));
+  for (size_t begin = 0; begin < rows.size(); begin += pieces.size() * kRowsOfAPiece) {
+    ForEachOnThreads(pieces.size(), pieces.size(), [&](size_t number) {
+      pieces[number].clear();
+      size_t row = begin + number * kRowsOfAPiece;
+      rows.ForEach(row, row + kRowsOfAPiece,
+                   [&](const Result& result) { append(row++, result, pieces[number]); });
+    });
+    for (const std::string& piece : pieces) {
+      if (!piece.empty()) ORRERY_RETURN_IF_ERROR(write(piece));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// All pieces as one text.
+std::string Joined(const std::function<absl::Status(const PieceSink& write)>& write_all) {
+  std::string text;
+  const absl::Status written = write_all([&](absl::string_view piece) {
+    absl::StrAppend(&text, piece);
+    return absl::OkStatus();
+  });
+  ORRERY_CHECK(written.ok()) << written;
+  return text;
 }
 
 std::string Percent(double fraction) { return absl::StrFormat("%5.1f%%", 100 * fraction); }
@@ -272,53 +314,33 @@ std::vector<ResultCell> CellsOf(const Setting& setting, const Result& r) {
   return cells;
 }
 
-// Threads make a piece each, which are written in their order.
 absl::Status WriteResultsCsv(const Setting& setting, const SearchRows& rows,
-                             const CsvOptions& options,
-                             const std::function<absl::Status(absl::string_view piece)>& write) {
-  constexpr size_t kRowsOfAPiece = 4096;
-  if (options.with_header) ORRERY_RETURN_IF_ERROR(write(tables_cc::CsvHeader(setting)));
-  std::vector<std::string> pieces(std::max<size_t>(1, options.threads));
-  for (size_t begin = 0; begin < rows.size(); begin += pieces.size() * kRowsOfAPiece) {
-    ForEachOnThreads(pieces.size(), pieces.size(), [&](size_t number) {
-      pieces[number].clear();
-      const size_t first = begin + number * kRowsOfAPiece;
-      rows.ForEach(first, first + kRowsOfAPiece, [&](const Result& result) {
-        tables_cc::AppendCsvRow(setting, result, pieces[number]);
-      });
-    });
-    for (const std::string& piece : pieces) {
-      if (!piece.empty()) ORRERY_RETURN_IF_ERROR(write(piece));
-    }
-  }
-  return absl::OkStatus();
+                             const PiecesOptions& options, const PieceSink& write) {
+  if (options.is_first) ORRERY_RETURN_IF_ERROR(write(tables_cc::CsvHeader(setting)));
+  return tables_cc::WritePieces(rows, options.threads, write,
+                                [&](size_t /*row*/, const Result& result, std::string& text) {
+                                  tables_cc::AppendCsvRow(setting, result, text);
+                                });
+}
+
+absl::Status WriteResultsJson(const Setting& setting, const SearchRows& rows,
+                              const PiecesOptions& options, const PieceSink& write) {
+  return tables_cc::WritePieces(rows, options.threads, write,
+                                [&](size_t row, const Result& result, std::string& text) {
+                                  text += row > 0 || !options.is_first ? "," : "[";
+                                  tables_cc::AppendJsonRow(setting, result, text);
+                                });
 }
 
 std::string ResultsCsv(const Setting& setting, const SearchRows& rows) {
-  std::string text;
-  const absl::Status written =
-      WriteResultsCsv(setting, rows, {}, [&](absl::string_view piece) -> absl::Status {
-        absl::StrAppend(&text, piece);
-        return absl::OkStatus();
-      });
-  ORRERY_CHECK(written.ok()) << written;
-  return text;
+  return tables_cc::Joined(
+      [&](const PieceSink& write) { return WriteResultsCsv(setting, rows, {}, write); });
 }
 
 std::string ResultsJson(const Setting& setting, const SearchRows& rows) {
-  // Row by row: what a million rows are as JSON values is more than there is.
-  std::string text;
-  rows.ForEach([&](const Result& result) {
-    nlohmann::ordered_json row;
-    for (const ResultCell& cell : CellsOf(setting, result)) {
-      row[cell.name] = tables_cc::JsonOf(cell.value);
-    }
-    const std::string indented = nlohmann::ordered_json::array({std::move(row)}).dump(1);
-    // "[\n {…}\n]" without its brackets.
-    absl::StrAppend(&text, text.empty() ? "" : ",", "\n",
-                    absl::string_view(indented).substr(2, indented.size() - 4));
-  });
-  return text.empty() ? "[]\n" : absl::StrCat("[", text, "\n]\n");
+  const std::string text = tables_cc::Joined(
+      [&](const PieceSink& write) { return WriteResultsJson(setting, rows, {}, write); });
+  return text.empty() ? "[]\n" : absl::StrCat(text, kEndOfJson);
 }
 
 std::string ResultsTable(const Setting& setting, const SearchRows& rows, int64_t top,

@@ -1,11 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "nlohmann/json.hpp"
 #include "search/search.h"
 #include "search/settings/setting_test_util.h"
 
@@ -125,6 +128,45 @@ TEST(ResultsTable, OfOneThatIsInfeasibleNamesFlags) {
               HasSubstr(": fewer of --pp or --bucket-size, not `of these`\n"));
   EXPECT_THAT(ResultsJson(MlpSetting(), {result}),
               HasSubstr("fewer of --pp or --bucket-size, not `of these`"));
+}
+
+// As millions of rows are written: in pieces that threads make, in the order of the rows.
+TEST(WriteResults, HasTheWholeTextInPieces) {
+  const Setting setting = MlpSetting();
+  std::vector<Result> results;
+  for (int64_t i = 0; i < 20'000; ++i) results.push_back(Fake(i + 1));
+  const SearchRows rows(results);
+  const std::string csv = ResultsCsv(setting, rows), json = ResultsJson(setting, rows);
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 20'001);
+  EXPECT_EQ(nlohmann::json::parse(json).size(), 20'000u);
+  for (const size_t threads : {1u, 2u, 5u}) {
+    SCOPED_TRACE(threads);
+    std::string text, list;
+    int pieces = 0;
+    const auto append_to = [&](std::string& all) {
+      return [&](absl::string_view piece) {
+        absl::StrAppend(&all, piece);
+        ++pieces;
+        return absl::OkStatus();
+      };
+    };
+    ASSERT_TRUE(WriteResultsCsv(setting, rows, {.threads = threads}, append_to(text)).ok());
+    EXPECT_EQ(text, csv);
+    EXPECT_GT(pieces, 4);
+    ASSERT_TRUE(WriteResultsJson(setting, rows, {.threads = threads}, append_to(list)).ok());
+    EXPECT_EQ(list + std::string(kEndOfJson), json);
+  }
+}
+
+TEST(WriteResults, EndsWithTheFirstError) {
+  const std::vector<Result> results(10'000, Fake(1));
+  int pieces = 0;
+  const absl::Status status =
+      WriteResultsCsv(MlpSetting(), results, {.threads = 2}, [&](absl::string_view) {
+        return ++pieces == 2 ? absl::DataLossError("full") : absl::OkStatus();
+      });
+  EXPECT_TRUE(absl::IsDataLoss(status));
+  EXPECT_EQ(pieces, 2);
 }
 
 // A blank for each level, as people read it.

@@ -36,12 +36,25 @@ bool IsStream(absl::string_view path) {
          absl::StartsWith(path, "/proc/");
 }
 
-// The file that is half written; empty when none is. A signal handler may do no more than read it.
-char half_written[4096] = "";
+// The files that are half written; empty names are free. A signal handler may do no more than read
+// them. Of more files at a time, and of longer names, it knows nothing.
+struct HalfWritten {
+  char path[4096] = "";
+};
+HalfWritten half_written[4];
 
 void Note(const std::string& path) {
-  half_written[0] = '\0';
-  if (path.size() < sizeof(half_written)) std::memcpy(half_written, path.c_str(), path.size() + 1);
+  for (HalfWritten& file : half_written) {
+    if (file.path[0] != '\0' || path.size() >= sizeof(file.path)) continue;
+    std::memcpy(file.path, path.c_str(), path.size() + 1);
+    return;
+  }
+}
+
+void Forget(const std::string& path) {
+  for (HalfWritten& file : half_written) {
+    if (path == file.path) file.path[0] = '\0';
+  }
 }
 
 void RemoveAndEnd(int signal) {
@@ -150,7 +163,9 @@ bool IsWrittenInto(const std::string& path) {
 }  // namespace file_cc
 
 void RemoveHalfWritten() {
-  if (file_cc::half_written[0] != '\0') unlink(file_cc::half_written);
+  for (const file_cc::HalfWritten& file : file_cc::half_written) {
+    if (file.path[0] != '\0') unlink(file.path);
+  }
 }
 
 void CleanUpOnSignals() {
@@ -208,7 +223,7 @@ absl::StatusOr<std::unique_ptr<FileWriter>> FileWriter::Open(const std::string& 
   file_cc::Note(writer->partial_);
   writer->file_ = file_cc::OpenPartial(writer->partial_);
   if (writer->file_ >= 0) return writer;
-  file_cc::Note("");
+  file_cc::Forget(writer->partial_);
   return file_cc::CannotWrite(path, file_cc::kNoRoom);
 }
 
@@ -216,7 +231,7 @@ FileWriter::~FileWriter() {
   if (file_ < 0) return;
   if (!target_.empty()) unlink(partial_.c_str());
   close(file_);
-  if (!target_.empty()) file_cc::Note("");
+  if (!target_.empty()) file_cc::Forget(partial_);
 }
 
 absl::Status FileWriter::Write(absl::string_view piece) {
@@ -238,7 +253,7 @@ absl::Status FileWriter::Finish() {
     return closed ? absl::OkStatus() : file_cc::CannotWrite(path_, "the stream failed");
   }
   if (error != 0) unlink(partial_.c_str());
-  file_cc::Note("");
+  file_cc::Forget(partial_);
   if (error != 0) return file_cc::CannotWriteNow(path_, error);
   return closed ? absl::OkStatus() : file_cc::CannotWrite(path_, file_cc::kNoRoom);
 }

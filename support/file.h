@@ -28,7 +28,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, const ReadLimits& 
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 
 /// The same piece by piece, for what is larger than one would hold: `path` is there, or is another,
-/// once Finish has returned. One at a time in a process.
+/// once Finish has returned. A few at a time, opened and finished by one thread.
 class FileWriter {
  public:
   /// Begins to write `path`.

@@ -140,6 +140,20 @@ TEST_F(FileTest, SaysWhyTheRestCouldNotBeWritten) {
   EXPECT_FALSE(fs::exists(At("new")));
 }
 
+// Several tables of one search grow at once.
+TEST_F(FileTest, SeveralThatAreHalfWrittenAreRemoved) {
+  auto a = FileWriter::Open(At("a")), b = FileWriter::Open(At("b"));
+  ASSERT_TRUE(a.ok() && b.ok());
+  ASSERT_TRUE((*a)->Write("x").ok() && (*b)->Write("y").ok());
+  ASSERT_TRUE((*a)->Finish().ok());
+  auto c = FileWriter::Open(At("c"));
+  ASSERT_TRUE(c.ok());
+  EXPECT_EQ(std::distance(fs::directory_iterator(At("")), fs::directory_iterator()), 3);
+  RemoveHalfWritten();
+  EXPECT_EQ(ReadFile(At("a")).value(), "x");
+  EXPECT_EQ(std::distance(fs::directory_iterator(At("")), fs::directory_iterator()), 1);
+}
+
 TEST_F(FileTest, PassesOverPipesNamedAsItsNeighbours) {
   ASSERT_EQ(mkfifo(At("a.1.partial").c_str(), 0600), 0);
   EXPECT_TRUE(WriteFile(At("a"), "x").ok());

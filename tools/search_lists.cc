@@ -71,14 +71,4 @@ absl::StatusOr<std::vector<double>> ParsePrices(absl::string_view text, size_t c
                                                  clusters, " clusters; wanted one, or one each"));
 }
 
-void AppendJsonList(absl::string_view list, std::string& all) {
-  constexpr absl::string_view kEmpty = "[]\n", kEnd = "\n]\n";
-  if (all.empty() || all == kEmpty) {
-    all = std::string(list);
-  } else if (list != kEmpty) {
-    all.resize(all.size() - kEnd.size());
-    absl::StrAppend(&all, ",", list.substr(1));  // behind its bracket
-  }
-}
-
 }  // namespace orrery::tools

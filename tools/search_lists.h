@@ -25,10 +25,6 @@ absl::StatusOr<std::vector<int64_t>> ParseBatchSizes(absl::string_view text);
 /// them. Empty: 0 each, nobody says. InvalidArgument says what was found and wanted.
 absl::StatusOr<std::vector<double>> ParsePrices(absl::string_view text, size_t clusters);
 
-/// Puts the rows of a JSON list, as search::ResultsJson writes it, behind those of `all`; an empty
-/// text has none.
-void AppendJsonList(absl::string_view list, std::string& all);
-
 }  // namespace orrery::tools
 
 #endif  // ORRERY_TOOLS_SEARCH_LISTS_H_

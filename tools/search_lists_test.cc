@@ -46,18 +46,6 @@ TEST(ParsePrices, ReadsOneEachOrOneOfAll) {
   }
 }
 
-TEST(AppendJsonList, HasTheRowsOfAll) {
-  std::string all;
-  for (const char* list : {"[]\n", "[\n 1\n]\n", "[]\n", "[\n 2,\n 3\n]\n"}) {
-    AppendJsonList(list, all);
-  }
-  EXPECT_EQ(all, "[\n 1,\n 2,\n 3\n]\n");
-  std::string none;
-  AppendJsonList("[]\n", none);
-  AppendJsonList("[]\n", none);
-  EXPECT_EQ(none, "[]\n");
-}
-
 }  // namespace
 }  // namespace search_lists_test_cc
 }  // namespace orrery::tools

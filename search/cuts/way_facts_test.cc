@@ -31,6 +31,7 @@ TEST(WayFacts, AreOfAllCuts) {
   EXPECT_EQ(facts.peak, Bytes(301));
   EXPECT_EQ(facts.least_peak, Bytes(51));
   EXPECT_EQ(facts.bound, Bytes(50));
+  EXPECT_EQ(facts.least_time, Duration(10));
   WayFacts of_runs;
   simulator::Report run;
   run.step_time = Duration(7);
@@ -41,6 +42,7 @@ TEST(WayFacts, AreOfAllCuts) {
   facts.Add(of_runs);
   EXPECT_EQ(facts.fastest, Duration(7));
   EXPECT_EQ(facts.bound, Bytes(0));
+  EXPECT_EQ(facts.least_time, Duration(0)) << "a run says nothing of other stages";
 }
 
 TEST(CutBounds, SayWhetherACutMayBeBetter) {

@@ -8,14 +8,12 @@
 #include "support/status.h"
 #include "tools/reports/page.h"
 #include "tools/reports/search_report.h"
-#include "tools/search_lists.h"
 
 namespace orrery::tools {
 
 void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows, bool is_part) {
   const search::Setting& setting = settings.front();
-  if (!flags_.csv.empty() && csv_written_.ok()) csv_written_ = AddCsv(setting, rows);
-  if (!flags_.json.empty()) AppendJsonList(search::ResultsJson(setting, rows), json_);
+  if (tables_.ok()) tables_ = AddTables(setting, rows);
   if (!flags_.report.empty()) {
     report_.Update(AddSearch(settings, rows, document_));
     if (is_part) document_.notes.push_back("this is a part of the search");
@@ -25,24 +23,40 @@ void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows
   plots_.Add(setting, rows);
 }
 
-absl::Status SearchFiles::AddCsv(const search::Setting& setting, const search::SearchRows& rows) {
-  const bool is_first = csv_ == nullptr;
-  if (is_first) {
-    ORRERY_ASSIGN_OR_RETURN(csv_, FileWriter::Open(flags_.csv));
-  }
-  return search::WriteResultsCsv(setting, rows,
-                                 {.with_header = is_first, .threads = flags_.threads},
-                                 [this](absl::string_view piece) { return csv_->Write(piece); });
+absl::Status SearchFiles::AddTables(const search::Setting& setting,
+                                    const search::SearchRows& rows) {
+  const auto add = [&](const std::string& path, std::unique_ptr<FileWriter>& file,
+                       const auto& write_rows) -> absl::Status {
+    if (path.empty()) return absl::OkStatus();
+    const bool is_first = file == nullptr;
+    if (is_first) {
+      ORRERY_ASSIGN_OR_RETURN(file, FileWriter::Open(path));
+    }
+    return write_rows(setting, rows,
+                      search::PiecesOptions{.is_first = is_first, .threads = flags_.threads},
+                      [&](absl::string_view piece) { return file->Write(piece); });
+  };
+  ORRERY_RETURN_IF_ERROR(add(flags_.csv, csv_, search::WriteResultsCsv));
+  // A list begins with its first row.
+  return rows.empty() ? absl::OkStatus() : add(flags_.json, json_, search::WriteResultsJson);
 }
 
-absl::Status SearchFiles::Write() {
-  ORRERY_RETURN_IF_ERROR(csv_written_);
+// Those that nothing was added to have no rows.
+absl::Status SearchFiles::WriteTables() {
+  ORRERY_RETURN_IF_ERROR(tables_);
   if (csv_ != nullptr) {
     ORRERY_RETURN_IF_ERROR(csv_->Finish());
   } else if (!flags_.csv.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags_.csv, ""));
   }
-  if (!flags_.json.empty()) ORRERY_RETURN_IF_ERROR(WriteFile(flags_.json, json_));
+  if (json_ == nullptr)
+    return flags_.json.empty() ? absl::OkStatus() : WriteFile(flags_.json, "[]\n");
+  ORRERY_RETURN_IF_ERROR(json_->Write(search::kEndOfJson));
+  return json_->Finish();
+}
+
+absl::Status SearchFiles::Write() {
+  ORRERY_RETURN_IF_ERROR(WriteTables());
   ORRERY_RETURN_IF_ERROR(report_);
   if (!flags_.report.empty()) {
     document_.program = "grid_search";

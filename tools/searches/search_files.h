@@ -18,7 +18,7 @@ namespace orrery::tools {
 
 /// Where a search is written to; empty: nowhere.
 struct SearchFileFlags {
-  std::string csv, json, report;
+  std::string csv = {}, json = {}, report = {};
   std::vector<std::string> plot = {};
   std::string command = {};  // that the report tells
   size_t threads = 1;        // that write
@@ -40,12 +40,12 @@ class SearchFiles {
   absl::Status Write();
 
  private:
-  absl::Status AddCsv(const search::Setting& setting, const search::SearchRows& rows);
+  absl::Status AddTables(const search::Setting& setting, const search::SearchRows& rows);
+  absl::Status WriteTables();
 
   const SearchFileFlags flags_;
-  std::unique_ptr<FileWriter> csv_;  // once there is something to write
-  absl::Status csv_written_;
-  std::string json_;
+  std::unique_ptr<FileWriter> csv_, json_;  // once there is something to write
+  absl::Status tables_;                     // of what was written to them
   Document document_;
   SearchPlots plots_;
   absl::Status report_;  // of what was added to it

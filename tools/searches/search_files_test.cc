@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,47 @@ TEST_F(SearchFilesTest, HoldAllSearchesUnderOneHeader) {
   ASSERT_TRUE(files.Write().ok());
   const std::string once = ResultsCsv(settings_.front(), rows_);
   EXPECT_EQ(ReadFile(Path("two.csv")).value(), once + once.substr(once.find('\n') + 1));
+}
+
+// Both are open until the last search is there; one that has no rows leaves nothing.
+TEST_F(SearchFilesTest, HoldAllSearchesInOneList) {
+  SearchFiles files({.csv = Path("rows.csv"), .json = Path("rows.json"), .threads = 3}, {});
+  files.Add(settings_, {}, /*is_part=*/false);
+  files.Add(settings_, rows_, /*is_part=*/false);
+  files.Add(settings_, {}, /*is_part=*/false);
+  files.Add(settings_, rows_, /*is_part=*/false);
+  EXPECT_FALSE(ReadFile(Path("rows.json")).ok()) << "half written";
+  ASSERT_TRUE(files.Write().ok());
+  const std::string csv = ResultsCsv(settings_.front(), rows_);
+  EXPECT_EQ(ReadFile(Path("rows.csv")).value(), csv + csv.substr(csv.find('\n') + 1));
+  const std::string json = ResultsJson(settings_.front(), rows_);
+  const std::string list = json.substr(1, json.size() - 4);  // without "[" and "\n]\n"
+  EXPECT_EQ(ReadFile(Path("rows.json")).value(), absl::StrCat("[", list, ",", list, "\n]\n"));
+}
+
+TEST_F(SearchFilesTest, HoldNoRowsWhereThereAreNone) {
+  SearchFiles none({.csv = Path("none.csv"), .json = Path("none.json")}, {});
+  ASSERT_TRUE(none.Write().ok());
+  EXPECT_EQ(ReadFile(Path("none.csv")).value(), "");
+  EXPECT_EQ(ReadFile(Path("none.json")).value(), "[]\n");
+  SearchFiles empty({.csv = Path("empty.csv"), .json = Path("empty.json")}, {});
+  empty.Add(settings_, {}, /*is_part=*/false);
+  ASSERT_TRUE(empty.Write().ok());
+  EXPECT_EQ(ReadFile(Path("empty.csv")).value(), ResultsCsv(settings_.front(), {}));
+  EXPECT_EQ(ReadFile(Path("empty.json")).value(), "[]\n");
+}
+
+// What was begun and not written is not there, nor is anything beside it.
+TEST_F(SearchFilesTest, LeaveNothingUnlessWritten) {
+  const std::string folder = Path("unwritten");
+  {
+    SearchFiles files({.csv = folder + "/a.csv", .json = folder + "/a.json"}, {});
+    files.Add(settings_, rows_, /*is_part=*/false);
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  SearchFiles files({.csv = "/dev/full"}, {});
+  files.Add(settings_, rows_, /*is_part=*/false);
+  EXPECT_FALSE(files.Write().ok());
 }
 
 // A search is not lost with its report.
