@@ -137,8 +137,8 @@ using AppendRow = std::function<void(size_t row, const Result& result, std::stri
 // Threads make a piece each, which are written in their order.
 absl::Status WritePieces(const SearchRows& rows, size_t threads, const PieceSink& write,
                          const AppendRow& append) {
-  constexpr size_t kRowsOfAPiece = 4096;
-  std::vector<std::string> pieces(std::max<size_t>(1, threads));
+  constexpr size_t kRowsOfAPiece = 4096, kMostThreads = 64;
+  std::vector<std::string> pieces(std::clamp<size_t>(threads, 1, kMostThreads));
   for (size_t begin = 0; begin < rows.size(); begin += pieces.size() * kRowsOfAPiece) {
     ForEachOnThreads(pieces.size(), pieces.size(), [&](size_t number) {
       pieces[number].clear();

@@ -139,7 +139,7 @@ TEST(WriteResults, HasTheWholeTextInPieces) {
   const std::string csv = ResultsCsv(setting, rows), json = ResultsJson(setting, rows);
   EXPECT_EQ(std::ranges::count(csv, '\n'), 20'001);
   EXPECT_EQ(nlohmann::json::parse(json).size(), 20'000u);
-  for (const size_t threads : {1u, 2u, 5u}) {
+  for (const size_t threads : {size_t{1}, size_t{2}, size_t{5}, size_t{1} << 40}) {
     SCOPED_TRACE(threads);
     std::string text, list;
     int pieces = 0;

@@ -9,6 +9,10 @@
 #include "transforms/strategies/find_repeats.h"
 
 namespace orrery::transforms {
+
+using strategies::StrategyChoice;
+using strategies::StrategyGraph;
+
 namespace axis_frame_cc {
 namespace {
 
@@ -21,20 +25,19 @@ bool SplitsBatch(const std::vector<ShardingPin>& pins) {
 }  // namespace axis_frame_cc
 
 PricedChoices::PricedChoices(std::unique_ptr<ShardingChoices> choices,
-                             std::unique_ptr<ShardingMemory> memory,
-                             strategies::StrategyGraph seconds)
+                             std::unique_ptr<ShardingMemory> memory, StrategyGraph seconds)
     : choices_(std::move(choices)),
       memory_(std::move(memory)),
       seconds_(std::move(seconds)),
       repeats_(strategies::FindRepeats(seconds_)) {
   strategies::ShortGraph graph(seconds_.nodes.size(), repeats_);
   if (!graph.is_shorter()) return;
-  std::optional<strategies::StrategyGraph> shorter = graph.Of(seconds_);
+  std::optional<StrategyGraph> shorter = graph.Of(seconds_);
   if (!shorter.has_value()) return;
   shorter_.emplace(Shorter{std::move(graph), *std::move(shorter), {}});
 }
 
-const strategies::StrategyGraph& PricedChoices::bytes(KeptGathered gathered) {
+const StrategyGraph& PricedChoices::bytes(KeptGathered gathered) {
   const auto place = static_cast<size_t>(gathered);
   if (!bytes_.at(place).has_value()) {
     bytes_.at(place) = WeighChoices(*choices_, gathered, *memory_);
@@ -44,8 +47,7 @@ const strategies::StrategyGraph& PricedChoices::bytes(KeptGathered gathered) {
 }
 
 // The short problem; nothing where layers that take as long do not keep as much.
-std::optional<strategies::StrategyGraph> PricedChoices::ShorterAt(double price,
-                                                                  KeptGathered gathered) {
+std::optional<StrategyGraph> PricedChoices::ShorterAt(double price, KeptGathered gathered) {
   if (!shorter_.has_value()) return std::nullopt;
   if (price == 0) return shorter_->seconds;
   bytes(gathered);
@@ -54,35 +56,43 @@ std::optional<strategies::StrategyGraph> PricedChoices::ShorterAt(double price,
   return WithMemory(shorter_->seconds, *kept, price);
 }
 
+absl::StatusOr<StrategyChoice> PricedChoices::Solve(double price, KeptGathered gathered,
+                                                    const strategies::SolveOptions& options) {
+  const bool seeks_layers = options.repeats.empty();
+  absl::StatusOr<StrategyChoice> choice = absl::NotFoundError("no short problem");
+  if (seeks_layers) choice = SolveShorter(price, gathered, options);
+  if (!choice.ok() || choice->none.has_value()) choice = SolveWhole(price, gathered, options);
+  if (!choice.ok() || choice->none.has_value()) return choice;
+  // Without what bytes cost; nothing is proven of that.
+  const double gap = choice->cost - choice->bound;
+  choice->cost = CostOf(seconds_, choice->assignment);
+  choice->bound = price > 0 ? 0 : choice->cost - gap;
+  return choice;
+}
+
+absl::StatusOr<StrategyChoice> PricedChoices::SolveShorter(double price, KeptGathered gathered,
+                                                           strategies::SolveOptions options) {
+  const std::optional<StrategyGraph> graph = ShorterAt(price, gathered);
+  if (!graph.has_value()) return absl::NotFoundError("no short problem");
+  options.repeats = shorter_->graph.repeats();
+  ORRERY_ASSIGN_OR_RETURN(StrategyChoice choice, strategies::SolveStrategies(*graph, options));
+  if (choice.none.has_value()) return choice;
+  choice.assignment = shorter_->graph.Expand(choice);
+  choice.further.clear();
+  return choice;
+}
+
 // Where layers differ by what is kept, they are sought anew: a tenth of what it takes to do
 // without.
-absl::StatusOr<strategies::StrategyChoice> PricedChoices::Solve(
-    double price, KeptGathered gathered, const strategies::SolveOptions& options) {
-  strategies::SolveOptions with_repeats = options;
-  if (const auto graph = ShorterAt(price, gathered); graph.has_value() && options.repeats.empty()) {
-    with_repeats.repeats = shorter_->graph.repeats();
-    auto choice = strategies::SolveStrategies(*graph, with_repeats);
-    if (choice.ok() && !choice->none.has_value()) {
-      const double gap = choice->cost - choice->bound;
-      choice->assignment = shorter_->graph.Expand(*choice);
-      choice->further.clear();
-      choice->cost = CostOf(seconds_, choice->assignment);
-      choice->bound = price == 0 ? choice->cost - gap : 0;
-      return choice;
-    }
+absl::StatusOr<StrategyChoice> PricedChoices::SolveWhole(double price, KeptGathered gathered,
+                                                         strategies::SolveOptions options) {
+  if (price == 0) {
+    if (options.repeats.empty()) options.repeats = repeats_;
+    return strategies::SolveStrategies(seconds_, options);
   }
-  std::optional<strategies::StrategyGraph> priced;
-  if (price > 0) priced = WithMemory(seconds_, bytes(gathered), price);
-  const strategies::StrategyGraph& graph = priced.has_value() ? *priced : seconds_;
-  if (options.repeats.empty()) {
-    with_repeats.repeats = priced.has_value() ? strategies::FindRepeats(graph) : repeats_;
-  }
-  auto choice = strategies::SolveStrategies(graph, with_repeats);
-  if (choice.ok() && priced.has_value() && !choice->none.has_value()) {
-    choice->cost = CostOf(seconds_, choice->assignment);
-    choice->bound = 0;
-  }
-  return choice;
+  const StrategyGraph priced = WithMemory(seconds_, bytes(gathered), price);
+  if (options.repeats.empty()) options.repeats = strategies::FindRepeats(priced);
+  return strategies::SolveStrategies(priced, options);
 }
 
 AxisFrame::AxisFrame(std::pair<ir::Function, ir::Mesh> base, ir::AxisIndex axis,
@@ -169,7 +179,7 @@ absl::StatusOr<PricedChoices> AxisFrame::Price(Variant variant, const Wanted& wa
   ORRERY_RETURN_IF_ERROR(Annotate(choices->Make(rules), base_.name()));
   auto memory = std::make_unique<ShardingMemory>(problem_, phase_, options, *choices);
   ORRERY_ASSIGN_OR_RETURN(
-      strategies::StrategyGraph seconds,
+      StrategyGraph seconds,
       Annotated(PriceChoices({problem_, options.microbatches, *memory}, *choices, ways_),
                 base_.name()));
   return PricedChoices(std::move(choices), std::move(memory), std::move(seconds));

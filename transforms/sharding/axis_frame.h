@@ -56,6 +56,10 @@ class PricedChoices {
   };
 
   std::optional<strategies::StrategyGraph> ShorterAt(double price, KeptGathered gathered);
+  absl::StatusOr<strategies::StrategyChoice> SolveShorter(double price, KeptGathered gathered,
+                                                          strategies::SolveOptions options);
+  absl::StatusOr<strategies::StrategyChoice> SolveWhole(double price, KeptGathered gathered,
+                                                        strategies::SolveOptions options);
 
   std::unique_ptr<ShardingChoices> choices_;
   std::unique_ptr<ShardingMemory> memory_;
