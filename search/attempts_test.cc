@@ -302,34 +302,6 @@ TEST(BestRun, PlaysLittleThatDoesNotFit) {
   EXPECT_LT(2 * tasks_within(Bytes(peak.count() / 3), false).first, with_room);
 }
 
-// Where stages that are to need least surely do not fit, there are no others; and those with less
-// memory than ones that surely are too slow are slower.
-TEST(BestRun, CutsNoFinerThanMayHelp) {
-  Setting setting = GptSetting(64);
-  setting.step =
-      ir::BuildModel("gpt", "layers=24,hidden=1024,heads=8,seq=512,vocab=65536,flash=1", 64);
-  EXPECT_TRUE(transforms::MakeTrainingStep(setting.step, {.optimizer = "adam"}).ok());
-  const ParallelPlan plan = {.pp = 4, .microbatches = 64};
-  PlanPlayer once(setting, plan);
-  ASSERT_TRUE(once.Prepare().ok());
-  ASSERT_TRUE(once.Play({}).ok());
-  const int64_t of_one = once.work() - once.tasks();
-  // Its peak, and how many ways were tried.
-  const auto within = [&](Bytes limit) {
-    setting.lowering.memory_limit = limit;
-    PlanPlayer player(setting, plan);
-    EXPECT_TRUE(player.Prepare().ok());
-    const Bytes peak = BestRun(player)->report.peak_memory;
-    return std::pair(peak, (player.work() - player.tasks()) / of_one);
-  };
-  constexpr int64_t kAll = 1 + 8;  // with as much as there is, and with eight shares of it
-  const auto [peak, tries] = within(Bytes(0));
-  EXPECT_GT(tries, 2);
-  EXPECT_LT(tries, kAll);
-  EXPECT_EQ(within(Bytes(peak.count() * 9 / 10)).second, kAll) << "as long as nothing fits";
-  EXPECT_LT(within(Bytes(peak.count() / 4)).second, 5);
-}
-
 // The first way is one that was left out, since it does not fit.
 TEST(BestRun, HasARunHoweverLittleIsLeftOfTheBudget) {
   Setting setting = GptSetting();

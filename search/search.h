@@ -126,6 +126,7 @@ std::string ResultsJson(const Setting& setting, const SearchRows& rows);
 
 /// Takes a text piece by piece. After an error it is not called again.
 using PieceSink = std::function<absl::Status(absl::string_view piece)>;
+/// How that is done.
 struct PiecesOptions {
   bool is_first = true;  // of several searches in one file, with whose rows it begins
   size_t threads = 1;

@@ -46,6 +46,7 @@ TEST_F(SearchFilesTest, HoldAllSearchesUnderOneHeader) {
 
 // Both are open until the last search is there; one that has no rows leaves nothing.
 TEST_F(SearchFilesTest, HoldAllSearchesInOneList) {
+  std::filesystem::remove(Path("rows.json"));
   SearchFiles files({.csv = Path("rows.csv"), .json = Path("rows.json"), .threads = 3}, {});
   files.Add(settings_, {}, /*is_part=*/false);
   files.Add(settings_, rows_, /*is_part=*/false);

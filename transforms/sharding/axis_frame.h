@@ -70,7 +70,8 @@ class PricedChoices {
 };
 
 /// A step that is to be sharded over one axis, with all that no question changes. Of options it
-/// reads what questions of one plan have in common, but where it says so.
+/// reads what questions of one plan have in common, but where it says so. So many parameters: those
+/// of AutoShard.
 class AxisFrame {
  public:
   /// `base`: a function that does nothing on `axis` yet, and the mesh with that axis at its size;

@@ -42,11 +42,6 @@ std::vector<Place> PositionsOf(const Model& model, const RepeatedBlocks& repeat)
   return positions;
 }
 
-// Blocks but the first and the last.
-size_t InnerOf(const RepeatedBlocks& repeat) {
-  return repeat.blocks.size() - 2 + static_cast<size_t>(repeat.more);
-}
-
 // A table of a block: between node `index` of it and node `other` of the same block or of the next
 // one. The rows of `table` are of the first of both, unless it is turned.
 struct BlockTable {
@@ -187,7 +182,7 @@ class BlockSolver {
     }
     std::vector<int32_t> last = boundary_;
     for (size_t i = 0; i < boundary_.size(); ++i) last.push_back(static_cast<int32_t>(nodes_ + i));
-    tree_.emplace(model_, table_limit, last);
+    tree_.emplace(model_, kMoreEntries * table_limit, last);
     if (!tree_->exact() || tree_->work() > kMostBlockWork) return;
     tree_->Fill(model_.cost);
     between_ = tree_->Remaining(last).values;
@@ -295,7 +290,7 @@ Composed Compose(const Model& model, const RepeatedBlocks& repeat, const BlockSo
   }
   if (block.boundary().empty()) return composed;
   Table between{.scope = {},
-                .values = Power(block.between(), InnerOf(repeat), block.boundary_choices())};
+                .values = Power(block.between(), repeat.count() - 2, block.boundary_choices())};
   for (const size_t number : {size_t{1}, repeat.blocks.size() - 1}) {
     for (const int32_t index : block.boundary()) {
       between.scope.push_back(composed.new_position[At(repeat.blocks[number][At(index)])]);
@@ -336,18 +331,17 @@ std::vector<size_t> Boundaries(const BlockSolver& block, size_t inner, size_t fi
 // The choice for the whole model from that for the outer one, and for what it stands for.
 void Expand(const Model& model, const RepeatedBlocks& repeat, const BlockSolver& block,
             const Composed& composed, ModelSolution& solution) {
-  const std::vector<int32_t> outer = std::exchange(solution.choice, {});
-  std::vector<int32_t>& choice = solution.choice;
-  choice.resize(model.nodes());
-  for (size_t i = 0; i < outer.size(); ++i) choice[At(composed.nodes[i])] = outer[i];
-  const auto boundary_of = [&](size_t number) {
+  std::vector<int32_t> choice(model.nodes());
+  for (size_t i = 0; i < composed.nodes.size(); ++i) {
+    choice[At(composed.nodes[i])] = solution.choice[i];
+  }
+  const auto at = [&](size_t number) {
     std::vector<int32_t> own;
     for (const int32_t node : repeat.blocks[number]) own.push_back(choice[At(node)]);
     return block.NumberOf(own);
   };
-  const size_t inner = InnerOf(repeat), last = repeat.blocks.size() - 1;
-  const std::vector<size_t> boundaries =
-      Boundaries(block, inner, boundary_of(1), boundary_of(last));
+  const size_t inner = repeat.count() - 2, last = repeat.blocks.size() - 1;
+  const std::vector<size_t> boundaries = Boundaries(block, inner, at(1), at(last));
   for (size_t k = 0; k < inner; ++k) {
     std::vector<int32_t> own = block.Complete(boundaries[k], boundaries[k + 1]);
     if (k + 1 < last) {
@@ -356,6 +350,7 @@ void Expand(const Model& model, const RepeatedBlocks& repeat, const BlockSolver&
       solution.further.back().push_back(std::move(own));
     }
   }
+  solution.choice = std::move(choice);
 }
 
 }  // namespace
@@ -376,17 +371,16 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   if (repeats.empty()) return SolveModel(model, options);
   const RepeatedBlocks& repeat = repeats.back();
   std::vector<RepeatedBlocks> others(repeats.begin(), repeats.end() - 1);
-  const auto solve_in_full = [&]() -> ModelSolution {
-    if (repeat.more > 0) return {};
-    ModelSolution solution = SolveRepeated(model, others, options);
+  std::optional<repeats_cc::BlockSolver> block;
+  if (repeat.blocks.size() >= 3 && !repeat.blocks[0].empty()) {
+    block.emplace(model, repeat, static_cast<double>(options.table_limit));
+  }
+  if (!block.has_value() || !block->solved()) {
+    auto solution = repeat.more == 0 ? SolveRepeated(model, others, options) : ModelSolution();
     solution.further.resize(repeats.size());
     return solution;
-  };
-  if (repeat.blocks.size() < 3 || repeat.blocks[0].empty()) return solve_in_full();
-  const repeats_cc::BlockSolver block(
-      model, repeat, repeats_cc::kMoreEntries * static_cast<double>(options.table_limit));
-  if (!block.solved()) return solve_in_full();
-  const repeats_cc::Composed composed = repeats_cc::Compose(model, repeat, block);
+  }
+  const repeats_cc::Composed composed = repeats_cc::Compose(model, repeat, *block);
   for (RepeatedBlocks& other : others) {
     for (std::vector<int32_t>& nodes : other.blocks) {
       for (int32_t& node : nodes) node = composed.new_position[repeats_cc::At(node)];
@@ -395,12 +389,11 @@ ModelSolution SolveRepeated(const Model& model, const std::vector<RepeatedBlocks
   ModelSolution solution = SolveRepeated(composed.outer, others, options);
   if (!solution.found()) return solution;
   solution.composed += std::ssize(repeat.blocks) + repeat.more;
-  const bool optimal = solution.bound >= solution.cost;
-  const double gap = solution.cost - solution.bound;
+  const double gap = std::max(0.0, solution.cost - solution.bound);
   solution.further.resize(repeats.size());
-  repeats_cc::Expand(model, repeat, block, composed, solution);
+  repeats_cc::Expand(model, repeat, *block, composed, solution);
   solution.cost = CostOf(model, solution.choice);
-  solution.bound = optimal ? solution.cost : solution.cost - gap;
+  solution.bound = solution.cost - gap;
   return solution;
 }
 

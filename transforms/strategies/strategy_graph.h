@@ -1,6 +1,7 @@
 #ifndef ORRERY_TRANSFORMS_STRATEGIES_STRATEGY_GRAPH_H_
 #define ORRERY_TRANSFORMS_STRATEGIES_STRATEGY_GRAPH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -66,6 +67,9 @@ struct RepeatedBlocks {
   /// So many equal blocks more, before the last one, of which the graph has no nodes: the edges
   /// between the last two blocks are those of each to the next (ShortGraph).
   int64_t more = 0;
+
+  /// All blocks.
+  size_t count() const { return blocks.size() + static_cast<size_t>(more); }
 };
 
 /// How far the search goes, and what it may do once for many.
