@@ -104,8 +104,9 @@ class AutoSharder {
     const AxisProblem& problem = frame.problem();
     ORRERY_ASSIGN_OR_RETURN(std::vector<PricedChoices>* const ways, frame.WaysToUse(options_));
     if (!frame.attends_as_wanted()) return AttentionStatus();
-    const double limit = static_cast<double>(options_.memory_limit.count()) *
-                         static_cast<double>(mesh_.size() / problem.mesh.size());  // axes to come
+    const int64_t to_come = mesh_.size() / problem.mesh.size();
+    const double limit =
+        static_cast<double>(options_.memory_limit.count()) * static_cast<double>(to_come);
     const double built = Now();
     PricedChoices* best = nullptr;
     StrategyChoice choice;

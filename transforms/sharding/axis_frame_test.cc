@@ -21,7 +21,7 @@ struct Answer {
 
 class Questions {
  public:
-  Questions(const ir::Mesh& mesh, std::string keys)
+  Questions(const ir::Mesh& mesh, const std::string& keys)
       : mesh_(mesh), step_(ModelStep("gpt", keys, 4)), prices_(mesh, {.link = 1e10}) {}
 
   Answer Ask(AutoShardOptions options, AxisFrames* frames) const {
