@@ -84,7 +84,8 @@ void ExpectSameAnswers(const ir::Mesh& mesh, const std::string& keys) {
   }
 }
 
-constexpr char kModel[] = "layers=10,hidden=32,heads=4,kv_heads=2,seq=8,vocab=64,ffn=64,mlp=swiglu,flash=1";
+constexpr char kModel[] =
+    "layers=10,hidden=32,heads=4,kv_heads=2,seq=8,vocab=64,ffn=64,mlp=swiglu,flash=1";
 
 TEST(AxisFrames, DoNotChangeAnAnswer) {
   ExpectSameAnswers(ir::Mesh({{"dp", 2}, {"hp", 2}}), kModel);
