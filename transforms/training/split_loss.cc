@@ -68,9 +68,8 @@ class LossSplitter {
 }  // namespace split_loss_cc
 
 bool HasLossToSplit(const ir::Function& function, int64_t parts) {
-  return std::ranges::any_of(function.order(), [&](ir::OpId op) {
-    return split_loss_cc::Splits(function, op, parts);
-  });
+  return std::ranges::any_of(
+      function.order(), [&](ir::OpId op) { return split_loss_cc::Splits(function, op, parts); });
 }
 
 absl::StatusOr<bool> SplitLosses(ir::Function& function, int64_t parts) {
