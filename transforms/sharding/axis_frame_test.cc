@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ir/text/text.h"
+#include "support/sanitized_test_util.h"
 #include "transforms/sharding/model_step_test_util.h"
 #include "transforms/sharding/plain_prices_test_util.h"
 #include "transforms/training/microbatch.h"
@@ -43,7 +44,7 @@ class Questions {
 // One after another, so that each finds what those before it left.
 std::vector<AutoShardOptions> AllQuestions() {
   std::vector<AutoShardOptions> all;
-  for (const double link_price : {1.0, 2.0}) {
+  for (const double link_price : CasesToWalk({1.0, 2.0})) {
     for (const auto pattern :
          {std::optional<SequenceParallel>(), std::optional(SequenceParallel::kOff),
           std::optional(SequenceParallel::kOn)}) {
