@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <set>
 #include <string>
 
 #include "ir/text/text.h"
@@ -59,8 +61,14 @@ std::vector<AutoShardOptions> AllQuestions() {
       }
     }
   }
-  all.push_back({.in_flight = 3, .memory_price = 1e-12});
-  all.push_back({.in_flight = 3, .held = {.states = 0.25}, .memory_price = 1e-12});
+  for (const double memory_price : {1e-12, 1e-11, 1e-10}) {
+    for (const int64_t in_flight : {int64_t{1}, int64_t{1000}}) {
+      all.push_back({.in_flight = in_flight, .memory_price = memory_price});
+      all.push_back({.in_flight = in_flight,
+                     .held = {.parameters = 0, .gradients = 0, .states = 0},
+                     .memory_price = memory_price});
+    }
+  }
   all.push_back({.microbatches = 1, .memory_limit = Bytes(1 << 16), .in_flight = 2});
   all.push_back({.in_flight = 2, .gathers = true, .memory_price = 1e-3});
   return all;
@@ -70,6 +78,7 @@ void ExpectSameAnswers(const ir::Mesh& mesh, ir::AxisIndex first_axis, const std
   const Questions questions(mesh, keys);
   AxisFrames frames;
   int number = 0;
+  std::set<uint64_t> choices;  // by what bytes count alone
   for (const AutoShardOptions& options : AllQuestions()) {
     SCOPED_TRACE(++number);
     const Answer alone = questions.Ask(options, nullptr), with = questions.Ask(options, &frames);
@@ -82,12 +91,14 @@ void ExpectSameAnswers(const ir::Mesh& mesh, ir::AxisIndex first_axis, const std
     EXPECT_EQ(with.report.labels, alone.report.labels);
     EXPECT_EQ(with.report.composed, alone.report.composed);
     EXPECT_EQ(with.report.optimal, alone.report.optimal);
+    if (options.memory_price == 1e-11) choices.insert(alone.report.choice);
     // Of logits split over their classes, which is what is cheaper here.
     EXPECT_NE(
         frames.Find({.loss_in_parts = true, .axis = first_axis, .link_price = options.link_price}),
         nullptr)
         << "nothing is kept for the next question";
   }
+  EXPECT_GT(choices.size(), 1u) << "what is in flight and what is held made no difference";
 }
 
 constexpr char kModel[] =
