@@ -124,16 +124,21 @@ std::vector<uint32_t> Candidates::Promising() const {
 std::vector<uint32_t> Candidates::Plainest(const std::function<int32_t(size_t)>& changes,
                                            const std::function<double(size_t)>& likely) const {
   if (facts_.empty()) return Promising();
+  struct Likely {
+    float size;
+    uint32_t place;
+  };
   // There are millions of them, and few sorts: each goes behind those of its sort.
-  std::map<std::pair<bool, int32_t>, std::vector<uint32_t>> sorts;
+  std::map<std::pair<bool, int32_t>, std::vector<Likely>> sorts;
   for (uint32_t i = 0; i < plans_.size(); ++i) {
     if (NeverFits(i)) continue;
-    sorts[{Fact(i, 0).tight != 0, changes ? changes(i) : 0}].push_back(i);
+    sorts[{Fact(i, 0).tight != 0, changes ? changes(i) : 0}].push_back(
+        {static_cast<float>(likely(i)), i});
   }
   std::vector<uint32_t> order;
   for (auto& [sort, of_sort] : sorts) {
-    std::ranges::stable_sort(of_sort, {}, likely);
-    order.insert(order.end(), of_sort.begin(), of_sort.end());
+    std::ranges::stable_sort(of_sort, {}, &Likely::size);
+    for (const Likely& one : of_sort) order.push_back(one.place);
     of_sort = {};
   }
   return order;

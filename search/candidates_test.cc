@@ -74,7 +74,7 @@ std::vector<uint32_t> PlainestOf(const Candidates& candidates,
                              [&](size_t i) { return candidates.LikelySize(Goal::kTime, i); });
 }
 
-// Which of them are likely not to fit: those whose bound is more than half of what there is.
+// Which of them are likely not to fit: those whose bound is nearly what there is.
 TEST_F(CandidatesOfMlp, BeginWithThePlainestThatAreLikelyToFit) {
   const std::vector<ParallelPlan> plans = {
       {.dp = 8}, {.hp = 8, .zero = 0}, {.dp = 8, .zero = 3}, {.dp = 2, .hp = 4}};
@@ -98,6 +98,27 @@ TEST_F(CandidatesOfMlp, BeginWithThePlainestThatAreLikelyToFit) {
   EXPECT_EQ(tight.back(), 0u);
   // What cannot fit is not there.
   EXPECT_EQ(std::ranges::count(plainest(all.LeastMemoryOf(0).count() - 1), 0u), 0);
+}
+
+// Of stages those whose bound is more than half of it, too: the fullest has more than the average.
+TEST_F(CandidatesOfMlp, OfStagesAreMoreOftenLikelyNotToFit) {
+  Setting setting = MlpSetting();
+  const SettingOf setting_of = [&](const ParallelPlan&) -> const Setting& { return setting; };
+  SearchBounds bounds(setting_of);
+  const auto is_tight = [&](const ParallelPlan& plan, double part) {
+    setting.lowering.memory_limit = Bytes(0);
+    const auto least = static_cast<double>(bounds.Of(plan).memory.count());
+    setting.lowering.memory_limit = Bytes(static_cast<int64_t>(least / part));
+    bounds.Of(plan);
+    EXPECT_FALSE(bounds.is_too_large());
+    return bounds.is_tight();
+  };
+  const ParallelPlan whole = {.dp = 2, .microbatches = 2};
+  const ParallelPlan stages = {.pp = 2, .microbatches = 2};
+  EXPECT_FALSE(is_tight(whole, 0.8));
+  EXPECT_TRUE(is_tight(whole, 0.95));
+  EXPECT_FALSE(is_tight(stages, 0.45));
+  EXPECT_TRUE(is_tight(stages, 0.55));
 }
 
 // Of equally plain ones first what is likely to take least, all told: ranks that wait for each

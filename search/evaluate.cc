@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <new>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -193,6 +195,40 @@ absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan
     result.infeasible = {.reason = InfeasibleReason::kMemory, .detail = MisfitText(*run)};
   }
   return result;
+}
+
+namespace evaluate_cc {
+namespace {
+
+// An exception must not leave a thread.
+absl::StatusOr<Result> EvaluateSafely(const SettingOf& setting_of, const ParallelPlan& plan,
+                                      PartStore& parts,
+                                      std::chrono::steady_clock::time_point until) {
+  try {
+    return Evaluate(setting_of(plan), plan, &parts, {.until = until});
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory; try fewer microbatches or fewer threads");
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace
+}  // namespace evaluate_cc
+
+absl::StatusOr<Result> EvaluateAsRow(const SettingOf& setting_of, const ParallelPlan& plan,
+                                     PartStore& parts,
+                                     std::chrono::steady_clock::time_point until) {
+  absl::StatusOr<Result> result = evaluate_cc::EvaluateSafely(setting_of, plan, parts, until);
+  if (result.ok() || absl::IsInvalidArgument(result.status()) ||
+      absl::IsDeadlineExceeded(result.status())) {
+    return result;
+  }
+  Result failed;
+  failed.plan = plan;
+  failed.infeasible = {.reason = InfeasibleReason::kUnsupported,
+                       .detail = std::string(result.status().message())};
+  return failed;
 }
 
 RunCost CostOfRun(const Setting& setting, const Result& result) {

@@ -1,6 +1,7 @@
 #ifndef ORRERY_SEARCH_EVALUATE_H_
 #define ORRERY_SEARCH_EVALUATE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -78,6 +79,12 @@ Result CannotFitResult(const Setting& setting, const ParallelPlan& plan, Bytes l
 /// `budget` was over before.
 absl::StatusOr<Result> Evaluate(const Setting& setting, const ParallelPlan& plan,
                                 PartStore* parts = nullptr, PlayBudget budget = {});
+
+/// The same within a search, whatever happens: a plan that fails where others need not, out of
+/// memory or by our own bug, is a row that says why. InvalidArgument, what is wrong with the
+/// question, is wrong with all of them; DeadlineExceeded after `until`.
+absl::StatusOr<Result> EvaluateAsRow(const SettingOf& setting_of, const ParallelPlan& plan,
+                                     PartStore& parts, std::chrono::steady_clock::time_point until);
 
 /// What a whole training run of Setting::run_samples takes with one plan. No stops, checkpoints or
 /// evaluations are in it.

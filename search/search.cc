@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "search/bounds/least_memory.h"
 #include "search/pruning.h"
 #include "search/recomputations_that_help.h"
+#include "search/walks/walkers.h"
+#include "support/heap.h"
 #include "support/status.h"
 #include "support/threads.h"
 
@@ -26,36 +27,10 @@ namespace {
 using TimePoint = std::chrono::steady_clock::time_point;
 
 constexpr int32_t kMaxThreads = 256;
+// What plays leave free in pieces: another one may need it all at once.
+constexpr size_t kMostFreed = size_t{128} << 20;
 // Of what a search may take a part; what is not held is made again.
 constexpr Bytes kRoomForParts(int64_t{64} << 20);
-
-// The figures of one plan; an exception must not leave a thread.
-absl::StatusOr<Result> EvaluateSafely(const SettingOf& setting_of, const ParallelPlan& plan,
-                                      PartStore& parts, TimePoint until) {
-  try {
-    return Evaluate(setting_of(plan), plan, &parts, {.until = until});
-  } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory; try fewer microbatches or fewer threads");
-  } catch (const std::exception& error) {
-    return absl::InternalError(error.what());
-  }
-}
-
-// A plan that failed where others need not is a row of the search like others: it says why. What is
-// wrong with the question is wrong with all of them.
-absl::StatusOr<Result> EvaluateOne(const SettingOf& setting_of, const ParallelPlan& plan,
-                                   PartStore& parts, TimePoint until) {
-  absl::StatusOr<Result> result = EvaluateSafely(setting_of, plan, parts, until);
-  if (result.ok() || absl::IsInvalidArgument(result.status()) ||
-      absl::IsDeadlineExceeded(result.status())) {
-    return result;
-  }
-  Result failed;
-  failed.plan = plan;
-  failed.infeasible = {.reason = InfeasibleReason::kUnsupported,
-                       .detail = std::string(result.status().message())};
-  return failed;
-}
 
 bool LacksMemory(const Result& result) {
   return result.infeasible.has_value() && result.infeasible->reason == InfeasibleReason::kMemory;
@@ -124,7 +99,7 @@ class Search {
 
   // The place of the candidate to do next; the number of all: there is none.
   size_t Take() {
-    if (options_.stop != nullptr && *options_.stop) return candidates_.size();
+    if (IsStopped()) return candidates_.size();
     if (options_.next) {
       if (std::chrono::steady_clock::now() >= until_) return candidates_.size();
       const std::lock_guard<std::mutex> lock(next_mutex_);
@@ -135,18 +110,18 @@ class Search {
   }
 
   void Work() {
-    for (size_t i = Take(); i < candidates_.size(); i = Take()) Do(i);
+    for (size_t i = Take(); i < candidates_.size(); i = Take()) Do(i, until_);
   }
 
-  // From any thread.
-  void Do(size_t i) {
+  // From any thread; what is not over then is left.
+  void Do(size_t i, TimePoint until) {
     if (is_begun(i)) return;  // known
     bool is_beaten = false;
     if (prunes()) {
       const std::lock_guard<std::mutex> lock(mutex_);
       is_beaten = candidates_.IsBeaten(i, incumbents_);
     }
-    is_beaten ? Prune(i) : Evaluate(i);
+    is_beaten ? Prune(i) : Evaluate(i, until);
     if (!is_begun(i)) return;
     const std::lock_guard<std::mutex> lock(mutex_);
     const bool has_results = state_[i] == State::kPlayed || options_.tells_unplayed;
@@ -157,10 +132,7 @@ class Search {
     if (options_.progress) options_.progress(done_);
   }
 
-  // Some candidates at a time, always as many, so that what is played next does not depend on
-  // threads; but where time is what ends it, which no two searches have alike, one a thread.
   void WalkThrough() {
-    constexpr size_t kAtATime = 8;
     const auto likely = [&](size_t i) { return candidates_.LikelySize(options_.goal, i); };
     const std::unique_ptr<Walk> walk = options_.method->make(
         {.promising = options_.method->by_bounds ? candidates_.Promising()
@@ -168,7 +140,7 @@ class Search {
          .neighbours = options_.neighbours,
          .family = options_.family,
          .likely = likely,
-         .is_open = [&](size_t i) { return IsWorthIt(i); },
+         .is_open = [&](size_t i) { return IsWorthIt(i) && !under_way_.contains(i); },
          .seed = options_.seed,
          .features = options_.features,
          .choices = options_.choices});
@@ -176,32 +148,57 @@ class Search {
       if (state_[i] == State::kPlayed) walk->Found(i, ScoreOf(i));
     }
     SetEndTime();
+    options_.budget.seconds > 0 ? WalkByTime(*walk) : WalkInBatches(*walk);
+    until_ = end_time_;
+    if (options_.walked) options_.walked(*walk);
+    PassOthers();
+  }
+
+  bool IsStopped() const { return options_.stop != nullptr && *options_.stop; }
+  // Those that are first are played in any case.
+  TimePoint EndOf(size_t nth, size_t first) const {
+    return nth < first ? TimePoint::max() : end_time_;
+  }
+
+  // Where time is what ends it, no two searches are alike: nobody waits for another.
+  void WalkByTime(Walk& walk) {
+    const auto spent = [&](size_t begun) {
+      const double part = Spent(static_cast<int64_t>(begun));
+      return IsStopped() || (begun > 0 && part >= 1) ? -1 : part;
+    };
+    WalkOn(walk, {.threads = threads_,
+                  .mutex = mutex_,
+                  .under_way = under_way_,
+                  .spent = spent,
+                  .play = [&](size_t i, size_t nth) { Do(i, EndOf(nth, threads_)); },
+                  .score = [&](size_t i) { return ScoreOf(i); }});
+  }
+
+  // Some candidates at a time, always as many, so that what is played next does not depend on
+  // threads.
+  void WalkInBatches(Walk& walk) {
+    constexpr size_t kAtATime = 8;
     int64_t played = 0;
-    while (options_.stop == nullptr || !*options_.stop) {
+    while (!IsStopped()) {
       const double spent = Spent(played);
       if (played > 0 && spent >= 1) break;
-      size_t most = options_.budget.seconds > 0 ? threads_ : kAtATime;
-      if (options_.budget.candidates > 0) {
-        most = std::min(most, static_cast<size_t>(options_.budget.candidates - played));
-      }
-      const std::vector<size_t> batch = walk->Next(most, spent);
+      const auto left = static_cast<size_t>(options_.budget.candidates - played);
+      const size_t most = options_.budget.candidates > 0 ? std::min(kAtATime, left) : kAtATime;
+      const std::vector<size_t> batch = walk.Next(most, spent);
       if (batch.empty()) break;
       played += std::ssize(batch);
       ForEachOnThreads(batch.size(), threads_, [&](size_t at) {
-        if (options_.stop == nullptr || !*options_.stop) Do(batch[at]);
+        if (!IsStopped()) Do(batch[at], TimePoint::max());
       });
-      until_ = end_time_;  // those that were first are played in any case
-      for (const size_t i : batch) walk->Found(i, ScoreOf(i));
+      for (const size_t i : batch) walk.Found(i, ScoreOf(i));
     }
-    if (options_.walked) options_.walked(*walk);
-    PassOthers();
   }
 
   // Of those that are left some need not be played.
   void PassOthers() {
     for (size_t i = 0; i < candidates_.size(); ++i) {
-      if (options_.stop != nullptr && *options_.stop) return;
-      if (!is_begun(i) && !IsWorthIt(i)) Do(i);
+      if (IsStopped()) return;
+      if (!is_begun(i) && !IsWorthIt(i)) Do(i, until_);
     }
   }
 
@@ -255,13 +252,14 @@ class Search {
     state_[i] = State::kPruned;
   }
 
-  void Evaluate(size_t i) {
+  void Evaluate(size_t i, TimePoint until) {
     // One that has no relief, and is too large, needs no more than a row.
     if (!options_.relief && candidates_.IsTooLarge(i, 0)) {
       state_[i] = State::kTooLarge;
       return;
     }
-    absl::StatusOr<std::vector<Result>> results = WithRelief(i);
+    absl::StatusOr<std::vector<Result>> results = WithRelief(i, until);
+    GiveBackFreed(kMostFreed);
     if (absl::IsDeadlineExceeded(results.status())) return;  // it is left
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!results.ok()) {
@@ -278,10 +276,10 @@ class Search {
   }
 
   // The plan's result, and those of what was tried in its place.
-  absl::StatusOr<std::vector<Result>> WithRelief(size_t i) {
+  absl::StatusOr<std::vector<Result>> WithRelief(size_t i, TimePoint until) {
     const std::vector<ParallelPlan> plans = candidates_.PlansOf(i);
     std::vector<Result> results;
-    ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), ResultOf(plans[0], i, 0));
+    ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), ResultOf(plans[0], {i, 0}, until));
     if (plans.size() == 1 || !LacksMemory(results.front())) return results;
     // Where weights alone are too much, nothing helps that is about activations.
     const ParallelPlan& plan = plans.front();
@@ -291,15 +289,18 @@ class Search {
       if (other == plan) continue;
       const bool recomputes = other.recompute != plan.recompute;
       if (recomputes && !recomputations_.Has(setting_of_(other), other)) continue;
-      ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), ResultOf(other, i, one));
+      ORRERY_ASSIGN_OR_RETURN(results.emplace_back(), ResultOf(other, {i, one}, until));
       if (!LacksMemory(results.back())) break;
     }
     return results;
   }
 
-  absl::StatusOr<Result> ResultOf(const ParallelPlan& plan, size_t i, size_t one) {
+  // Of the `one`-th of a candidate's plans.
+  absl::StatusOr<Result> ResultOf(const ParallelPlan& plan, std::pair<size_t, size_t> place,
+                                  TimePoint until) {
+    const auto [i, one] = place;
     if (candidates_.IsTooLarge(i, one)) return candidates_.TooLargeRow(plan, i, one);
-    return EvaluateOne(setting_of_, plan, parts_, until_);
+    return EvaluateAsRow(setting_of_, plan, parts_, until);
   }
 
   std::vector<Result> ResultsOf(size_t i) const {
@@ -322,8 +323,7 @@ class Search {
     SearchRows rows(std::move(make));
     rows.Reserve(candidates_.size());
     rows.RankBy(options_.goal);
-    const bool stopped = options_.stop != nullptr && *options_.stop;
-    const bool tells_left = options_.budget.is_limited() && !stopped;
+    const bool tells_left = options_.budget.is_limited() && !IsStopped();
     for (size_t i = 0; i < candidates_.size(); ++i) {
       if (state_[i] == State::kPlayed) {
         rows.Add(std::move(found_.at(i).front()));
@@ -353,6 +353,7 @@ class Search {
   std::map<size_t, absl::Status> errors_;
   std::atomic<size_t> next_ = 0, end_ = 0;
   std::mutex mutex_, next_mutex_;
+  absl::flat_hash_set<size_t> under_way_;
   size_t done_ = 0;
   Incumbents incumbents_;
   TimePoint end_time_ = TimePoint::max();  // of the budget

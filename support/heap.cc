@@ -53,6 +53,10 @@ void TuneHeap() {
   std::free(heap);
 }
 
+void GiveBackFreed(size_t most) {
+  if (mallinfo2().fordblks > most) malloc_trim(0);
+}
+
 void EndWhereMemoryEnds(absl::string_view program) {
   constexpr size_t kRoom = sizeof(heap_cc::message) - heap_cc::kOutOfMemory.size();
   const size_t length = std::min(program.size(), kRoom);

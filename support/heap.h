@@ -1,6 +1,8 @@
 #ifndef ORRERY_SUPPORT_HEAP_H_
 #define ORRERY_SUPPORT_HEAP_H_
 
+#include <cstddef>
+
 #include "absl/strings/string_view.h"
 
 namespace orrery {
@@ -10,6 +12,10 @@ namespace orrery {
 /// the system has them, since touching memory for the first time is a large part of a short run.
 /// For the start of `main`; no result depends on it.
 void TuneHeap();
+
+/// Gives back to the system what was freed and kept, where that is over `most` bytes. For whoever
+/// goes on for long: pages that are used again then have to be touched anew.
+void GiveBackFreed(size_t most);
 
 /// From here on memory that cannot be had ends the process: one line on standard error, which
 /// begins with the name of the program, and exit code 1. No exception is thrown for it: on their

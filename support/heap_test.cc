@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -56,6 +57,27 @@ TEST(TuneHeap, KeepsWhatWasFreed) {
   for (int i = 0; i < 3; ++i) UseLargeBlock();
   EXPECT_GE(mallinfo2().arena, arena);
   EXPECT_LT(mallinfo2().arena, arena + kLarge);
+}
+
+// Bytes of this process that are in memory.
+size_t Resident() {
+  size_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// What is between blocks that are not free, too.
+TEST(GiveBackFreed, LeavesNoMoreThanThat) {
+  TuneHeap();
+  constexpr size_t kBlock = size_t{1} << 20;
+  std::vector<std::unique_ptr<char[]>> blocks;
+  for (size_t i = 0; i < 64; ++i) blocks.push_back(std::make_unique<char[]>(kBlock));
+  for (size_t i = 0; i < blocks.size(); i += 2) blocks[i].reset();
+  const size_t before = Resident();
+  GiveBackFreed(kLarge);
+  EXPECT_NEAR(static_cast<double>(Resident()), static_cast<double>(before), 4e6);
+  GiveBackFreed(kLarge / 8);
+  EXPECT_LT(Resident() + kLarge / 4, before);
 }
 
 // Whatever asks for it, on whatever thread: nothing is thrown, nothing is unwound.

@@ -136,9 +136,10 @@ double LikelyTime::SecondsOf(const ParallelPlan& plan, Duration least) {
   }
   if (plan.dp > 1) {
     const Price price = PriceOf(CollectiveKind::kAllReduce, plan.dp, StrideOf(plan, "dp"));
-    // Half of it hides. ZeRO's third stage gathers parameters for each microbatch, both ways.
-    const double times = plan.zero == 3 ? 0.5 + m : 0.5;
-    seconds += times * weights_.parameters / hp / pp * price.byte_s;
+    const double reduced_s = weights_.parameters / hp / pp * price.byte_s;
+    seconds += reduced_s / 2;  // half of it hides
+    // ZeRO's third stage gathers parameters for each microbatch, both ways, beside kernels.
+    if (plan.zero == 3) seconds = std::max(seconds, m * reduced_s);
   }
   return seconds;
 }

@@ -44,11 +44,27 @@ TEST(LikelyTime, GrowsWithWhatRanksTellEachOther) {
   // Within a node less than beyond it, whatever the order of the axes.
   const ParallelPlan near = {.dp = 4, .hp = 8}, far = {.dp = 8, .hp = 4, .order = "dp,hp,pp"};
   EXPECT_LT(seconds(near), seconds(far));
-  EXPECT_GT(seconds({.dp = 2, .microbatches = 8, .zero = 3}),
-            seconds({.dp = 2, .microbatches = 8, .zero = 0}));
   EXPECT_GT(seconds({.hp = 2, .microbatches = 8}), seconds({.hp = 2}));
   const auto full = transforms::ParseRecomputePolicy("full").value();
   EXPECT_GT(seconds({.hp = 2, .recompute = full}), seconds({.hp = 2}));
+}
+
+// What ZeRO's third stage gathers goes on beside kernels: a step takes the longer of the two, and
+// what is reduced in the end.
+TEST(LikelyTime, HidesWhatZeroGathers) {
+  const Setting setting = GptSetting();
+  LikelyTime likely(setting);
+  const auto with_zero = [&](double least_s) {
+    const ParallelPlan plan = {.dp = 2, .microbatches = 8, .zero = 3};
+    return likely.SecondsOf(plan, Duration::FromSeconds(least_s));
+  };
+  const auto without = [&](double least_s) {
+    return likely.SecondsOf({.dp = 2, .microbatches = 8}, Duration::FromSeconds(least_s));
+  };
+  EXPECT_DOUBLE_EQ(with_zero(100), without(100));
+  const double reduced_s = 2 * (without(1) - 1);
+  EXPECT_GT(with_zero(1e-9), without(1e-9));
+  EXPECT_NEAR(with_zero(1e-9), 8 * reduced_s, 1e-9);
 }
 
 // Six layers are no whole number a stage for four.

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "search/spaces/space.h"
 #include "search/spaces/space_test_util.h"
 #include "transforms/plan/plan_text.h"
@@ -90,6 +91,52 @@ TEST(Enumerate, ShardsInOneNodeOfSeveral) {
     if (plan.ranks() == 32) groups.insert(plan.zero_group);
   }
   EXPECT_THAT(groups, ElementsAre(0, 4));
+}
+
+// Branches of several threads are put together in the order of one; and as many as are wanted.
+TEST(FullSpace, DoesNotDependOnThreads) {
+  Space space = SpaceOf({});
+  space.TakeAll();
+  const SpaceSize size = {.devices = 8, .batch_size = 8, .sequence = 64, .devices_a_node = 4};
+  const PlanList one = Enumerate(space, size).value();
+  const PlanList several = Enumerate(space, size, 4).value();
+  ASSERT_EQ(several.size(), one.size());
+  for (size_t i = 0; i < one.size(); ++i) {
+    ASSERT_EQ(several[i], one[i]) << i;
+    ASSERT_EQ(several.ChangesOf(i), one.ChangesOf(i)) << i;
+    if (i % 97 > 0) continue;
+    ASSERT_EQ(several.Neighbours(i), one.Neighbours(i)) << i;
+  }
+  for (const size_t threads : {1, 4}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ListPlans(space, size, 20, threads).status()));
+    const Listing some = ListPlans(space, size, one.size() - 1, threads).value();
+    EXPECT_THAT(some.held, testing::Not(testing::IsEmpty()));
+  }
+}
+
+// So is what people train with, which the default space tries.
+TEST(FullSpace, IsPlainWhereTheDefaultSpaceIs) {
+  Space space = SpaceOf({});
+  space.TakeAll();
+  const PlanList plans = Enumerate(space, {.devices = 4, .batch_size = 8}).value();
+  std::set<std::string> plain;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const ParallelPlan plan = plans[i];
+    if (plans.ChangesOf(i) > 0) continue;
+    plain.insert(absl::StrCat(plan.schedule.name(), " ", transforms::ToString(plan.recompute),
+                              " zero ", plan.zero));
+    EXPECT_EQ(plan.offload, transforms::OffloadPolicy());
+    EXPECT_EQ(plan.cp, 1);
+  }
+  for (const char* schedule : {"1f1b", "interleaved"}) {
+    for (const char* recompute : {"none", "selective", "full"}) {
+      for (const int zero : {0, 1, 3}) {
+        EXPECT_TRUE(plain.erase(absl::StrCat(schedule, " ", recompute, " zero ", zero)) == 1)
+            << schedule << " " << recompute << " " << zero;
+      }
+    }
+  }
+  EXPECT_THAT(plain, testing::IsEmpty());
 }
 
 // What is listed first is as plain as what stands where that means nothing: here beside hp 1.

@@ -28,9 +28,8 @@ int64_t DegreeOf(size_t axis, const transforms::ParallelPlan& plan) {
 // A sum in which first values count nothing: so it stays the same when an axis begins to vary.
 uint64_t PlanList::Table::HashOf(uint32_t row) const {
   uint64_t hash = 0;
-  for (size_t axis = 0; axis < columns.size(); ++axis) {
-    const std::vector<uint16_t>& rows = columns[axis].rows;
-    if (!rows.empty()) hash += plan_list_cc::HashOfValue(axis, rows[row]);
+  for (const Column& column : columns) {
+    if (!column.rows.empty()) hash += column.hashes[column.rows[row]];
   }
   return hash;
 }
@@ -45,7 +44,7 @@ size_t PlanList::RowHash::operator()(const Values& values) const {
 
 bool PlanList::Table::Has(uint32_t row, const Values& values) const {
   for (size_t axis = 0; axis < columns.size(); ++axis) {
-    const std::vector<uint16_t>& rows = columns[axis].rows;
+    const ValueNumbers& rows = columns[axis].rows;
     if ((rows.empty() ? 0 : rows[row]) != values[axis]) return false;
   }
   return true;
@@ -62,50 +61,66 @@ PlanList::PlanList()
   table_->columns.resize(transforms::AllAxes().size());
 }
 
-// Most values are those of the plan before.
-void PlanList::Append(size_t axis, const transforms::ParallelPlan& plan, size_t row,
-                      Column& column) const {
-  const auto add = [&] {
-    const bool is_plain = std::ranges::any_of(plain_, [&](const transforms::ParallelPlan& plain) {
-      return transforms::HaveSameValue(axis, plain, plan);
-    });
-    column.are_plain.push_back(column.values.empty() || is_plain ? 1 : 0);
-    column.values.push_back(plan);
-  };
+// Of a value, which is new where no plan has it. Most values are those of the plan before.
+uint32_t PlanList::NumberOf(size_t axis, const transforms::ParallelPlan& plan,
+                            Column& column) const {
   const auto has = [&](const transforms::ParallelPlan& value) {
     return transforms::HaveSameValue(axis, value, plan);
   };
-  const size_t last = column.rows.empty() ? 0 : column.rows.back();
-  if (column.values.empty()) add();
-  size_t value = last;
-  if (!has(column.values[last])) {
-    const auto found = std::ranges::find_if(column.values, has);
-    value = static_cast<size_t>(found - column.values.begin());
-    if (found == column.values.end()) add();
-  }
-  if (value == 0 && column.rows.empty()) return;
-  column.rows.resize(row, 0);
-  ORRERY_CHECK(value <= std::numeric_limits<uint16_t>::max()) << "values of one axis";
-  column.rows.push_back(static_cast<uint16_t>(value));
+  const uint32_t last = column.rows.empty() ? 0 : column.rows.back();
+  if (!column.values.empty() && has(column.values[last])) return last;
+  const auto found = std::ranges::find_if(column.values, has);
+  const auto number = static_cast<uint32_t>(found - column.values.begin());
+  if (found != column.values.end()) return number;
+  column.are_plain.push_back(column.values.empty() || std::ranges::any_of(plain_, has) ? 1 : 0);
+  column.hashes.push_back(plan_list_cc::HashOfValue(axis, number));
+  column.values.push_back(plan);
+  return number;
 }
 
-bool PlanList::Insert(const transforms::ParallelPlan& plan) {
+// Whether the plan that was written behind all others is new; else it is taken back.
+bool PlanList::TakeLast() {
   ORRERY_CHECK(size_ < std::numeric_limits<uint32_t>::max()) << "plans in a list";
-  for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
-    Append(axis, plan, size_, table_->columns[axis]);
-  }
   if (seen_.insert(static_cast<uint32_t>(size_)).second) {
     ++size_;
     return true;
   }
   for (Column& column : table_->columns) {
-    if (!column.rows.empty()) column.rows.pop_back();
+    if (!column.rows.empty()) column.rows.RemoveLast();
   }
   return false;
 }
 
+bool PlanList::Insert(const transforms::ParallelPlan& plan) {
+  for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
+    Column& column = table_->columns[axis];
+    const uint32_t number = NumberOf(axis, plan, column);
+    if (number > 0 || !column.rows.empty()) column.rows.Add(size_, number);
+  }
+  return TakeLast();
+}
+
+void PlanList::InsertAll(const PlanList& others, size_t most) {
+  std::vector<std::vector<uint32_t>> numbers(table_->columns.size());
+  for (size_t axis = 0; axis < numbers.size() && !others.empty(); ++axis) {
+    Column& column = table_->columns[axis];
+    for (const transforms::ParallelPlan& value : others.table_->columns[axis].values) {
+      numbers[axis].push_back(NumberOf(axis, value, column));
+    }
+  }
+  for (size_t i = 0; i < others.size() && size_ < most; ++i) {
+    for (size_t axis = 0; axis < numbers.size(); ++axis) {
+      Column& column = table_->columns[axis];
+      const ValueNumbers& rows = others.table_->columns[axis].rows;
+      const uint32_t number = numbers[axis][rows.empty() ? 0 : rows[i]];
+      if (number > 0 || !column.rows.empty()) column.rows.Add(size_, number);
+    }
+    TakeLast();
+  }
+}
+
 void PlanList::ShrinkToFit() {
-  for (Column& column : table_->columns) column.rows.shrink_to_fit();
+  for (Column& column : table_->columns) column.rows.ShrinkToFit();
 }
 
 transforms::ParallelPlan PlanList::operator[](size_t i) const {
@@ -250,7 +265,7 @@ std::vector<double> PlanList::FeaturesOf(size_t i) const {
 uint64_t PlanList::FamilyOf(size_t i) const {
   uint64_t hash = 0;
   for (size_t axis = 0; axis < table_->columns.size(); ++axis) {
-    const std::vector<uint16_t>& rows = table_->columns[axis].rows;
+    const ValueNumbers& rows = table_->columns[axis].rows;
     if (rows.empty() || transforms::AllAxes()[axis]->degree == nullptr) continue;
     hash += plan_list_cc::HashOfValue(axis, rows[i]);
   }

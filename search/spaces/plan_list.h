@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "search/spaces/value_numbers.h"
 #include "transforms/plan/parallel_plan.h"
 
 namespace orrery::search {
@@ -29,6 +30,10 @@ class PlanList {
 
   /// Adds a plan behind all others; false where it is among them.
   bool Insert(const transforms::ParallelPlan& plan);
+
+  /// Adds those of another list behind all others, but for those that are among them, until there
+  /// are `most`.
+  void InsertAll(const PlanList& others, size_t most);
 
   /// Where the `plan`-th stands: as in ChoiceList, which has more than plans.
   static size_t PlaceOf(size_t plan) { return plan; }
@@ -97,8 +102,9 @@ class PlanList {
   // as all have the first.
   struct Column {
     std::vector<transforms::ParallelPlan> values;
-    std::vector<char> are_plain = {};  // by value
-    std::vector<uint16_t> rows;
+    std::vector<char> are_plain = {};   // by value
+    std::vector<uint64_t> hashes = {};  // likewise
+    ValueNumbers rows;
   };
   // Where lookups of rows find them: stays where it is when a list is moved.
   struct Table {
@@ -125,7 +131,8 @@ class PlanList {
 
   Values ValuesOf(size_t i) const;
   void AddIfThere(const Values& values, std::vector<size_t>& places) const;
-  void Append(size_t axis, const transforms::ParallelPlan& plan, size_t row, Column& column) const;
+  uint32_t NumberOf(size_t axis, const transforms::ParallelPlan& plan, Column& column) const;
+  bool TakeLast();
 
   size_t size_ = 0;
   std::vector<transforms::ParallelPlan> plain_;

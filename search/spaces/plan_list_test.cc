@@ -89,6 +89,31 @@ TEST(PlanList, FamiliesHaveTheSameDegrees) {
   EXPECT_NE(list.FamilyOf(0), list.FamilyOf(2));
 }
 
+// Each once, whatever lists number its values; a value that nobody had is as plain as it is called.
+TEST(PlanList, TakesThoseOfOthers) {
+  PlanList list;
+  list.CallPlain({.zero = 3});
+  list.Insert({.dp = 2});
+  list.Insert({.dp = 4, .zero = 1});
+  PlanList others;
+  others.Insert({.dp = 8, .zero = 3});
+  others.Insert({.dp = 4, .zero = 1});
+  others.Insert({.dp = 2, .zero = 1});
+  list.InsertAll(others, 10);
+  ASSERT_EQ(list.size(), 4u);
+  EXPECT_EQ(list[2], others[0]);
+  EXPECT_EQ(list[3], others[2]);
+  EXPECT_EQ(list.ChangesOf(2), 0);
+  EXPECT_EQ(list.ChangesOf(3), 1);
+  EXPECT_FALSE(list.Insert({.dp = 8, .zero = 3}));
+  list.InsertAll(PlanList(), 10);
+  others.Insert({.dp = 16});
+  others.Insert({.dp = 32});
+  list.InsertAll(others, 5);
+  ASSERT_EQ(list.size(), 5u);
+  EXPECT_EQ(list.back().dp, 16);
+}
+
 TEST(PlanList, CountsChangesBesideDegreesAndMicrobatches) {
   PlanList list;
   list.Insert({.dp = 2, .microbatches = 1});

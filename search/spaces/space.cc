@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "search/spaces/enumeration.h"
 #include "support/status.h"
 #include "transforms/plan/plan_text.h"
 
@@ -33,133 +34,6 @@ absl::Status SetListed(const AxisInfo& axis, absl::string_view text, ParallelPla
   return absl::InvalidArgumentError(
       absl::StrCat("'", text, "': wanted numbers of at least ", axis.least, ", as in 1,2,4"));
 }
-
-bool IsOpen(const Space& space, LeftOpen left_open) {
-  return std::ranges::any_of(transforms::AllAxes(), [&](const AxisInfo* axis) {
-    return axis->left_open == left_open && space.Values(*axis).empty();
-  });
-}
-
-class Enumeration {
- public:
-  Enumeration(const Space& space, const SpaceSize& size, size_t most)
-      : space_(space),
-        question_{size},
-        open_(IsOpen(space, LeftOpen::kDividesDevices)),
-        most_(most) {
-    question_.open_microbatches = IsOpen(space, LeftOpen::kDividesBatch);
-    question_.full = space.takes_all();
-    question_.saves_memory = question_.full || (open_ && space.saves_memory());
-    question_.shares_experts = question_.saves_memory && size.experts > 1 && space.base().ep == 1 &&
-                               IsOpen(space, LeftOpen::kDividesExperts);
-    ParallelPlan first = space.base();
-    for (const AxisInfo* axis : transforms::AllAxes()) {
-      if (!space.Values(*axis).empty()) axis->copy(space.Values(*axis).front(), first);
-      const bool varies = axis->choices != nullptr || !space.Values(*axis).empty() ||
-                          (question_.full && !axis->full.empty());
-      varies_.push_back(varies ? 1 : 0);
-    }
-    // A value that is listed first, and that of plans beside which it means nothing.
-    plans_.CallPlain(first);
-    plans_.CallPlain(space.base());
-  }
-
-  // One more than asked for at most: then there are more.
-  PlanList All() && {
-    Degrees(0, space_.base());
-    return std::move(plans_);
-  }
-  // Those that have the first value of each of these axes.
-  PlanList AllBut(std::span<const AxisInfo* const> held) && {
-    held_ = held;
-    return std::move(*this).All();
-  }
-  // Those that differ from `plan` in these axes alone, and itself.
-  PlanList Variants(std::span<const AxisInfo* const> varied, const ParallelPlan& plan) && {
-    for (size_t at = 0; at < varies_.size(); ++at) {
-      if (!Has(varied, *transforms::AllAxes()[at])) varies_[at] = 0;
-    }
-    Others(0, plan);
-    return std::move(plans_);
-  }
-
- private:
-  static bool Has(std::span<const AxisInfo* const> axes, const AxisInfo& axis) {
-    return std::ranges::find(axes, &axis) != axes.end();
-  }
-
-  std::vector<ParallelPlan> Choices(const AxisInfo& axis, const ParallelPlan& plan) const {
-    const std::span<const ParallelPlan> given = space_.Values(axis);
-    if (axis.choices != nullptr) return axis.choices(question_, plan, given);
-    if (given.empty()) return question_.full ? FullChoices(axis, plan) : std::vector{plan};
-    std::vector<ParallelPlan> plans;
-    for (const ParallelPlan& one : given) axis.copy(one, plans.emplace_back(plan));
-    return plans;
-  }
-
-  static std::vector<ParallelPlan> FullChoices(const AxisInfo& axis, const ParallelPlan& plan) {
-    std::vector<ParallelPlan> plans = {plan};
-    if (axis.applies != nullptr && !axis.applies(plan)) return plans;
-    for (const absl::string_view text : axis.full) {
-      ParallelPlan other = plan;
-      if (axis.parse(text, other).ok()) plans.push_back(std::move(other));
-    }
-    return plans;
-  }
-
-  // The axes of the mesh, which come first.
-  void Degrees(size_t at, const ParallelPlan& plan) {
-    const AxisInfo& axis = *transforms::AllAxes()[at];
-    if (axis.degree == nullptr) {
-      if (FitsDevices(plan)) Rest(at, plan);
-      return;
-    }
-    for (const ParallelPlan& choice : Choices(axis, plan)) Degrees(at + 1, choice);
-  }
-
-  bool FitsDevices(const ParallelPlan& plan) const {
-    int64_t ranks = 1;
-    for (const AxisInfo* axis : transforms::AllAxes()) {
-      const int64_t degree = axis->degree != nullptr ? axis->degree(plan) : 1;
-      if (degree > question_.devices / ranks) return false;
-      ranks *= degree;
-    }
-    constexpr int64_t kLeastPart = 4;  // of the devices, that a full space uses
-    if (question_.full && open_) {
-      return question_.devices % ranks == 0 && question_.devices / ranks <= kLeastPart;
-    }
-    return !open_ || ranks == question_.devices;
-  }
-
-  void Rest(size_t at, const ParallelPlan& plan) {
-    for (const bool cuts_sequences : {false, true}) {
-      if (cuts_sequences && !question_.open_microbatches) break;
-      question_.cuts_sequences = cuts_sequences;
-      Others(at, plan);
-    }
-  }
-
-  void Others(size_t at, const ParallelPlan& plan) {
-    if (plans_.size() > most_) return;
-    while (at < varies_.size() && varies_[at] == 0) ++at;
-    if (at == varies_.size()) {
-      plans_.Insert(transforms::Settled(plan, space_.base()));
-      return;
-    }
-    const AxisInfo& axis = *transforms::AllAxes()[at];
-    std::vector<ParallelPlan> choices = Choices(axis, plan);
-    if (Has(held_, axis) && !choices.empty()) choices.erase(choices.begin() + 1, choices.end());
-    for (const ParallelPlan& choice : choices) Others(at + 1, choice);
-  }
-
-  const Space& space_;
-  transforms::SpaceQuestion question_;
-  const bool open_;  // whether degrees are
-  const size_t most_;
-  std::span<const AxisInfo* const> held_;
-  std::vector<char> varies_;  // by axis: whether plans have other values than the base
-  PlanList plans_;
-};
 
 // The error of an axis of which no value listed can stand in any of the plans.
 absl::Status CheckAxisListed(const AxisInfo& axis, std::span<const ParallelPlan> values,
@@ -211,7 +85,7 @@ std::span<const transforms::ParallelPlan> Space::Values(const transforms::AxisIn
 }
 
 bool MayRelieve(const Space& space) {
-  const bool open = space_cc::IsOpen(space, transforms::LeftOpen::kDividesDevices);
+  const bool open = IsOpen(space, transforms::LeftOpen::kDividesDevices);
   return open && space.saves_memory() && !space.takes_all();
 }
 
@@ -295,15 +169,16 @@ void LetGo(size_t plans, size_t most, std::vector<Detail>& held) {
 }  // namespace
 }  // namespace space_cc
 
-absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size) {
-  PlanList plans = space_cc::Enumeration(space, size, kMostPlans).All();
+absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size, size_t threads) {
+  PlanList plans = Enumeration(space, size, kMostPlans).All(threads);
   if (plans.size() > kMostPlans) return space_cc::TooMany(kMostPlans);
   if (plans.empty()) return space_cc::NoDegrees(space, size);
   plans.ShrinkToFit();
   return plans;
 }
 
-absl::StatusOr<Listing> ListPlans(const Space& space, const SpaceSize& size, size_t most) {
+absl::StatusOr<Listing> ListPlans(const Space& space, const SpaceSize& size, size_t most,
+                                  size_t threads) {
   using space_cc::Detail;
   constexpr size_t kFew = 2;  // of plans for one: a list of all may be short enough
   const std::vector<Detail> details = space_cc::Details(space);
@@ -311,7 +186,7 @@ absl::StatusOr<Listing> ListPlans(const Space& space, const SpaceSize& size, siz
   const auto list = [&](std::span<const Detail> held) {
     listing = {};  // two of them take too much room
     for (const Detail& detail : held) listing.held.push_back(detail.axis);
-    listing.plans = space_cc::Enumeration(space, size, most).AllBut(listing.held);
+    listing.plans = Enumeration(space, size, most).AllBut(listing.held, threads);
   };
   std::vector<Detail> held = details;
   if (space_cc::ProductOf(details) <= kFew) held.clear();
@@ -332,7 +207,7 @@ std::vector<transforms::ParallelPlan> VariantsOf(const Space& space, const Space
                                                  std::span<const transforms::AxisInfo* const> held,
                                                  const transforms::ParallelPlan& plan,
                                                  size_t most) {
-  const PlanList all = space_cc::Enumeration(space, size, most).Variants(held, plan);
+  const PlanList all = Enumeration(space, size, most).Variants(held, plan);
   std::vector<transforms::ParallelPlan> variants;
   for (const transforms::ParallelPlan& variant : all) {
     if (!(variant == plan)) variants.push_back(variant);

@@ -58,8 +58,9 @@ using transforms::SpaceSize;
 /// a plan, or contradicts it, the plan has that of the base (transforms::Settled), and each plan
 /// counts once: `simulate` takes them all. In a full space degrees that are left open multiply up
 /// to all devices, or to a half, a third or a quarter. InvalidArgument where that leaves
-/// nothing, and where there are more than 10 million plans.
-absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size);
+/// nothing, and where there are more than 10 million plans. On so many threads, of which the list
+/// does not depend.
+absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size, size_t threads = 1);
 
 /// So many plans are listed at most: about a gigabyte, with what a search knows of each.
 inline constexpr size_t kMostPlans = 10'000'000;
@@ -76,7 +77,7 @@ struct Listing {
 /// held as it takes, the last ones and long lists first. InvalidArgument where even then there are
 /// more.
 absl::StatusOr<Listing> ListPlans(const Space& space, const SpaceSize& size,
-                                  size_t most = kMostPlans);
+                                  size_t most = kMostPlans, size_t threads = 1);
 
 /// The plans of the space that `plan`, one of a listing, stands for, but for itself: at most so
 /// many of them, in their order.

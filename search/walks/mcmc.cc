@@ -29,10 +29,12 @@ class McmcWalk final : public Walk {
 
   std::vector<size_t> Next(size_t most, double /*spent*/) override {
     std::set<size_t> taken;
-    while (chains_.size() < most) chains_.push_back({.here = best_});
-    for (size_t c = 0; c < most; ++c) {
-      chains_[c].asked = Propose(chains_[c], taken);
-      if (chains_[c].asked.has_value()) taken.insert(*chains_[c].asked);
+    size_t chain = 0;
+    for (size_t i = 0; i < most; ++i, ++chain) {
+      while (chain < chains_.size() && chains_[chain].asked.has_value()) ++chain;
+      if (chain == chains_.size()) chains_.push_back({.here = best_});
+      chains_[chain].asked = Propose(chains_[chain], taken);
+      if (chains_[chain].asked.has_value()) taken.insert(*chains_[chain].asked);
     }
     return {taken.begin(), taken.end()};
   }
@@ -43,7 +45,9 @@ class McmcWalk final : public Walk {
       best_ = State{*score, candidate};
     }
     for (Chain& chain : chains_) {
-      if (chain.asked == candidate) Decide(chain, candidate, score);
+      if (chain.asked != candidate) continue;
+      Decide(chain, candidate, score);
+      chain.asked.reset();
     }
   }
 
@@ -60,8 +64,8 @@ class McmcWalk final : public Walk {
   };
   struct Chain {
     std::optional<State> here = {};
-    std::optional<size_t> asked = {};
-    int idle = 0;  // proposals since the last better one
+    std::optional<size_t> asked = {};  // and not found yet
+    int idle = 0;                      // proposals since the last better one
   };
 
   // What the chain wants played next.

@@ -62,7 +62,8 @@ class Walk {
  public:
   virtual ~Walk() = default;
   /// At most so many open candidates to play next, distinct; none only where none is open.
-  /// `spent`: which part of the budget is.
+  /// `spent`: which part of the budget is. Of those that it named before, some may not be found
+  /// yet: they are not open.
   virtual std::vector<size_t> Next(size_t most, double spent) = 0;
   /// What came of one: how long its step takes; where it does not fit, how much memory it needs, so
   /// that neighbours may need less; nothing where it is infeasible for another reason, or beaten.

@@ -174,15 +174,17 @@ absl::Status Ask(const Flags& flags, const Question& question, const search::Spa
   SearchJob& job = asked.job;
   job.top = flags.no_prune ? 0 : std::max<int64_t>(1, flags.top);
   job.goal = GoalOf(flags.planning);
+  const auto threads = static_cast<size_t>(Threads(flags.job));
   if (PlaysSome(flags.job, job.top, team)) {
-    ORRERY_ASSIGN_OR_RETURN(search::Listing listing, search::ListPlans(space, size));
+    ORRERY_ASSIGN_OR_RETURN(search::Listing listing,
+                            search::ListPlans(space, size, search::kMostPlans, threads));
     job.plans = std::move(listing.plans);
     job.held = std::move(listing.held);
     job.variants = [&space, size, held = job.held](const search::ParallelPlan& plan) {
       return search::VariantsOf(space, size, held, plan);
     };
   } else {
-    ORRERY_ASSIGN_OR_RETURN(job.plans, search::Enumerate(space, size));
+    ORRERY_ASSIGN_OR_RETURN(job.plans, search::Enumerate(space, size, threads));
   }
   ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, job.plans)));
   ORRERY_RETURN_IF_ERROR(

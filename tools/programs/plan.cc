@@ -184,8 +184,10 @@ absl::Status Plan(const Flags& flags) {
                           }));
   const search::Setting& setting = settings.front();
   PrintWarnings(setting.notes.warnings);
+  const int32_t threads = flags.threads > 0 ? flags.threads : OwnProcessors();
   ORRERY_ASSIGN_OR_RETURN(const search::Listing listing,
-                          search::ListPlans(space, search::SpaceSizeOf(setting)));
+                          search::ListPlans(space, search::SpaceSizeOf(setting), search::kMostPlans,
+                                            static_cast<size_t>(threads)));
   ORRERY_RETURN_IF_ERROR(AtBoundary(search::CheckListed(space, listing.plans)));
   std::cout << setting.model_name << ", batch " << setting.batch_size << ", on "
             << setting.cluster.name << ": " << listing.plans.size()
@@ -193,16 +195,15 @@ absl::Status Plan(const Flags& flags) {
   ORRERY_ASSIGN_OR_RETURN(const std::optional<search::ChoiceList> choices,
                           ChoicesOf(flags.choices, flags.method, setting, listing.plans));
   if (choices.has_value()) std::cout << ChoicesText(flags.choices, *choices) << "\n";
-  ORRERY_ASSIGN_OR_RETURN(
-      const PlanOutcome outcome,
-      FindPlan({.space = space,
-                .settings = settings,
-                .plans = listing.plans,
-                .choices = choices.has_value() ? &*choices : nullptr,
-                .method = flags.method,
-                .budget = budget,
-                .seed = static_cast<uint32_t>(flags.seed),
-                .threads = flags.threads > 0 ? flags.threads : OwnProcessors()}));
+  ORRERY_ASSIGN_OR_RETURN(const PlanOutcome outcome,
+                          FindPlan({.space = space,
+                                    .settings = settings,
+                                    .plans = listing.plans,
+                                    .choices = choices.has_value() ? &*choices : nullptr,
+                                    .method = flags.method,
+                                    .budget = budget,
+                                    .seed = static_cast<uint32_t>(flags.seed),
+                                    .threads = threads}));
   if (!outcome.best.has_value() && CaughtSignal() != 0) {
     return absl::CancelledError("stopped before a plan was found that fits");
   }

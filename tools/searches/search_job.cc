@@ -22,15 +22,16 @@
 #include "tools/terminal/terminal.h"
 
 namespace orrery::tools {
+
+int32_t Threads(const JobFlags& flags) {
+  return flags.threads > 0 ? flags.threads : OwnProcessors();
+}
+
 namespace search_job_cc {
 namespace {
 
 using search::KnownResults;
 using search::Result;
-
-int32_t Threads(const JobFlags& flags) {
-  return flags.threads > 0 ? flags.threads : OwnProcessors();
-}
 
 void WarnOfDamage(const std::string& path, const search::JournalContents& contents) {
   if (contents.damaged == 0) return;
@@ -233,7 +234,7 @@ class LocalSearch {
   }
 
   Way Limited(const Way& way) const {
-    constexpr double kSeconds = 10, kSecondsEach = 6e-6;
+    constexpr double kSeconds = 8, kSecondsEach = 6e-6;
     const auto candidates = static_cast<double>(plans_.size());
     const search::SearchBudget budget = {.seconds =
                                              std::round(kSeconds + kSecondsEach * candidates)};

@@ -29,6 +29,9 @@ struct JobFlags {
   int64_t seed = 1;                     // of a method that draws
 };
 
+/// So many threads: as many as this process may use, where nobody says so.
+int32_t Threads(const JobFlags& flags);
+
 /// What is wrong with the flags by themselves.
 absl::Status CheckJob(const JobFlags& flags);
 
