@@ -52,7 +52,7 @@ class Candidates {
   /// All of them, those first that may take least: what is found soon beats more of the others.
   std::vector<uint32_t> Promising() const;
   /// For who cannot play all, those that may fit: behind all others those that are likely not to,
-  /// of which bounds alone do not say so (peaks are about twice the bound); before others those
+  /// of which bounds alone do not say so (SearchBounds); before others those
   /// that have least changes, by `changes`, which may be null; of these first what is likely to
   /// take least by `likely`.
   std::vector<uint32_t> Plainest(const std::function<int32_t(size_t)>& changes,
@@ -70,7 +70,7 @@ class Candidates {
     float likely_s = 0;  // that a step is likely to take
     uint32_t ranks : 30 = 1;
     uint32_t too_large : 1 = 0;
-    uint32_t tight : 1 = 0;  // its bound is over half of what there is
+    uint32_t tight : 1 = 0;  // it is likely not to fit (SearchBounds)
   };
   const Known& Fact(size_t i, size_t one) const { return facts_[Begin(i) + one]; }
   size_t Begin(size_t i) const { return begins_.empty() ? i : begins_[i]; }

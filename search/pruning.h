@@ -61,7 +61,7 @@ class SearchBounds {
   PlanBound Of(const ParallelPlan& plan);
   /// Whether the last plan's bound of memory is more than there is.
   bool is_too_large() const { return is_too_large_; }
-  /// Whether it is more than half of what there is.
+  /// Whether it is so near to that that the plan is likely not to fit.
   bool is_tight() const { return is_tight_; }
   /// Seconds that the last plan's step is likely to take (LikelyTime); 0: nobody asked.
   double likely_seconds() const { return likely_s_; }

@@ -140,7 +140,7 @@ class Search {
          .neighbours = options_.neighbours,
          .family = options_.family,
          .likely = likely,
-         .is_open = [&](size_t i) { return IsWorthIt(i) && !under_way_.contains(i); },
+         .is_open = [&](size_t i) { return !under_way_.contains(i) && IsWorthIt(i); },
          .seed = options_.seed,
          .features = options_.features,
          .choices = options_.choices});

@@ -38,6 +38,8 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
+  /// Whether pieces are there at once, for whoever reads what `path` leads to.
+  bool is_stream() const { return target_.empty(); }
   /// Appends `piece`.
   absl::Status Write(absl::string_view piece);
   /// All is written. Called once, after which nothing may be.

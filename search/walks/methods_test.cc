@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <set>
@@ -53,6 +54,28 @@ class Square {
     return question;
   }
 
+  // How many are asked for, one by one, until the best is found, where three are always under way.
+  size_t AskedUntilBest(Method method, uint32_t seed) {
+    const std::unique_ptr<Walk> walk = method->make(Question(seed));
+    std::deque<size_t> under_way;
+    while (true) {
+      const double spent = static_cast<double>(played_.size()) / kAll;
+      const std::vector<size_t> next = walk->Next(1, spent);
+      for (const size_t i : next) {
+        EXPECT_TRUE(played_.insert(i).second) << "twice: " << i;
+        under_way.push_back(i);
+      }
+      if (under_way.size() < 3 && !next.empty()) continue;
+      if (under_way.empty()) break;
+      const size_t first = under_way.front();
+      under_way.pop_front();
+      walk->Found(first, ScoreOf(first));
+      if (first == kBest) break;
+    }
+    EXPECT_TRUE(played_.contains(kBest)) << method->name;
+    return played_.size();
+  }
+
   // How many are played until the best is.
   size_t PlaysUntilBest(Method method, uint32_t seed) {
     const std::unique_ptr<Walk> walk = method->make(Question(seed));
@@ -72,6 +95,16 @@ class Square {
   std::set<size_t> played_;
 };
 
+// Of ten seeds.
+void ExpectFewPlays(Method method, size_t all) {
+  // Drawing blindly takes 200; these are what they take, and a third more.
+  const std::map<absl::string_view, size_t> limits = {{"beam", 75},  {"annealing", 185},
+                                                      {"mcmc", 130}, {"evolution", 70},
+                                                      {"bayes", 35}, {"reinforce", 110}};
+  const auto limit = limits.find(method->name);
+  EXPECT_LT(all, 10 * (limit != limits.end() ? limit->second : 185)) << method->name;
+}
+
 TEST(Walk, FindsTheBestLongBeforeTheEnd) {
   EXPECT_EQ(Square().PlaysUntilBest(&kExhaustiveMethod, 1), 272u);  // in the order of promises
   EXPECT_LT(Square().PlaysUntilBest(&kBeamMethod, 1), 160u);
@@ -79,12 +112,16 @@ TEST(Walk, FindsTheBestLongBeforeTheEnd) {
     if (method->by_bounds) continue;
     size_t all = 0;
     for (uint32_t seed = 1; seed <= 10; ++seed) all += Square().PlaysUntilBest(method, seed);
-    // Drawing blindly takes 200; these are what they take, and a third more.
-    const std::map<absl::string_view, size_t> limits = {{"beam", 75},  {"annealing", 185},
-                                                        {"mcmc", 130}, {"evolution", 70},
-                                                        {"bayes", 35}, {"reinforce", 110}};
-    const auto limit = limits.find(method->name);
-    EXPECT_LT(all, 10 * (limit != limits.end() ? limit->second : 185)) << method->name;
+    ExpectFewPlays(method, all);
+  }
+}
+
+// What is under way is not found yet, and others are asked for all the same.
+TEST(Walk, FindsTheBestWhileOthersAreUnderWay) {
+  for (const Method method : AllMethods()) {
+    size_t all = 0;
+    for (uint32_t seed = 1; seed <= 10; ++seed) all += Square().AskedUntilBest(method, seed);
+    if (!method->by_bounds) ExpectFewPlays(method, all);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "search/memory_fit.h"
 #include "support/file.h"
@@ -10,6 +11,17 @@
 #include "tools/reports/search_report.h"
 
 namespace orrery::tools {
+
+absl::Status SearchFiles::Table::Write(absl::string_view piece) {
+  if (!file->is_stream()) return file->Write(piece);
+  absl::StrAppend(&held, piece);
+  return absl::OkStatus();
+}
+
+absl::Status SearchFiles::Table::Finish() {
+  if (!held.empty()) ORRERY_RETURN_IF_ERROR(file->Write(held));
+  return file->Finish();
+}
 
 void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows, bool is_part) {
   const search::Setting& setting = settings.front();
@@ -25,16 +37,16 @@ void SearchFiles::Add(search::Settings& settings, const search::SearchRows& rows
 
 absl::Status SearchFiles::AddTables(const search::Setting& setting,
                                     const search::SearchRows& rows) {
-  const auto add = [&](const std::string& path, std::unique_ptr<FileWriter>& file,
+  const auto add = [&](const std::string& path, Table& table,
                        const auto& write_rows) -> absl::Status {
     if (path.empty()) return absl::OkStatus();
-    const bool is_first = file == nullptr;
+    const bool is_first = table.file == nullptr;
     if (is_first) {
-      ORRERY_ASSIGN_OR_RETURN(file, FileWriter::Open(path));
+      ORRERY_ASSIGN_OR_RETURN(table.file, FileWriter::Open(path));
     }
     return write_rows(setting, rows,
                       search::PiecesOptions{.is_first = is_first, .threads = flags_.threads},
-                      [&](absl::string_view piece) { return file->Write(piece); });
+                      [&](absl::string_view piece) { return table.Write(piece); });
   };
   ORRERY_RETURN_IF_ERROR(add(flags_.csv, csv_, search::WriteResultsCsv));
   // A list begins with its first row.
@@ -44,15 +56,15 @@ absl::Status SearchFiles::AddTables(const search::Setting& setting,
 // Those that nothing was added to have no rows.
 absl::Status SearchFiles::WriteTables() {
   ORRERY_RETURN_IF_ERROR(tables_);
-  if (csv_ != nullptr) {
-    ORRERY_RETURN_IF_ERROR(csv_->Finish());
+  if (csv_.file != nullptr) {
+    ORRERY_RETURN_IF_ERROR(csv_.Finish());
   } else if (!flags_.csv.empty()) {
     ORRERY_RETURN_IF_ERROR(WriteFile(flags_.csv, ""));
   }
-  if (json_ == nullptr)
+  if (json_.file == nullptr)
     return flags_.json.empty() ? absl::OkStatus() : WriteFile(flags_.json, "[]\n");
-  ORRERY_RETURN_IF_ERROR(json_->Write(search::kEndOfJson));
-  return json_->Finish();
+  ORRERY_RETURN_IF_ERROR(json_.Write(search::kEndOfJson));
+  return json_.Finish();
 }
 
 absl::Status SearchFiles::Write() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "search/search.h"
 #include "search/settings/settings.h"
 #include "support/file.h"
@@ -33,19 +34,28 @@ class SearchFiles {
 
   /// Adds a search that is done, or a part of one. For a report some of its candidates are played
   /// again. What goes wrong, Write tells. Tables of millions of rows are not held, but written at
-  /// once, and are there when Write has returned.
+  /// once, and are there when Write has returned; but those that go to a stream, where others write
+  /// meanwhile.
   void Add(search::Settings& settings, const search::SearchRows& rows, bool is_part);
   /// Writes all that was added: tables first, so that no report takes them along. Warns on standard
   /// error where plots leave out candidates.
   absl::Status Write();
 
  private:
+  // One that is written as it grows.
+  struct Table {
+    std::unique_ptr<FileWriter> file;  // once there is something to write
+    std::string held;                  // of a stream: all of it
+
+    absl::Status Write(absl::string_view piece);
+    absl::Status Finish();
+  };
   absl::Status AddTables(const search::Setting& setting, const search::SearchRows& rows);
   absl::Status WriteTables();
 
   const SearchFileFlags flags_;
-  std::unique_ptr<FileWriter> csv_, json_;  // once there is something to write
-  absl::Status tables_;                     // of what was written to them
+  Table csv_, json_;
+  absl::Status tables_;  // of what was written to them
   Document document_;
   SearchPlots plots_;
   absl::Status report_;  // of what was added to it

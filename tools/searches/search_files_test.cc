@@ -1,7 +1,9 @@
 #include "tools/searches/search_files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -59,6 +61,27 @@ TEST_F(SearchFilesTest, HoldAllSearchesInOneList) {
   const std::string json = ResultsJson(settings_.front(), rows_);
   const std::string list = json.substr(1, json.size() - 4);  // without "[" and "\n]\n"
   EXPECT_EQ(ReadFile(Path("rows.json")).value(), absl::StrCat("[", list, ",", list, "\n]\n"));
+}
+
+// On a stream tables come behind what is told meanwhile, not between.
+TEST_F(SearchFilesTest, ComeToAStreamAtTheEnd) {
+  const int stream = open(Path("stream").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+  ASSERT_GE(stream, 0);
+  const std::string path = absl::StrCat("/dev/fd/", stream);
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no /dev/fd here";
+  SearchFiles files({.csv = path}, {});
+  std::string told;
+  for (const char* search : {"one\n", "two\n"}) {
+    told += search;
+    ASSERT_EQ(write(stream, search, 4), 4);
+    files.Add(settings_, rows_, /*is_part=*/false);
+  }
+  EXPECT_EQ(ReadFile(Path("stream")).value(), told);
+  ASSERT_TRUE(files.Write().ok());
+  close(stream);
+  const std::string csv = ResultsCsv(settings_.front(), rows_);
+  EXPECT_EQ(ReadFile(Path("stream")).value(),
+            absl::StrCat(told, csv, csv.substr(csv.find('\n') + 1)));
 }
 
 TEST_F(SearchFilesTest, HoldNoRowsWhereThereAreNone) {
