@@ -92,6 +92,21 @@ TEST_F(Budget, OfTimeLeavesWhatIsPlayedWhenItEnds) {
       {.top = 1, .method = &kBeamMethod, .budget = {.seconds = 0.5}, .neighbours = neighbours}));
 }
 
+// With enough of it the rows are those of the whole search, whoever of several threads found them.
+TEST_F(Budget, OfMuchTimeIsTheWholeSearch) {
+  const std::string all = ResultsCsv(setting_, Search({.top = 1}));
+  for (const int32_t threads : {1, 4}) {
+    const SearchRows rows = Search({.threads = threads,
+                                    .top = 1,
+                                    .method = &kBeamMethod,
+                                    .budget = {.seconds = 3600},
+                                    .neighbours = [this](size_t i) { return plans_.Neighbours(i); },
+                                    .family = [this](size_t i) { return plans_.FamilyOf(i); }});
+    EXPECT_FALSE(rows.least_left().has_value());
+    EXPECT_EQ(ResultsCsv(setting_, rows), all);
+  }
+}
+
 // Also of those that are handed out, of which none follows.
 TEST_F(Budget, OfTimeEndsWhatIsHandedOut) {
   size_t at = 0;

@@ -139,7 +139,7 @@ std::vector<uint32_t> Candidates::Plainest(const std::function<int32_t(size_t)>&
   for (auto& [sort, of_sort] : sorts) {
     std::ranges::stable_sort(of_sort, {}, &Likely::size);
     for (const Likely& one : of_sort) order.push_back(one.place);
-    of_sort = {};
+    of_sort = std::vector<Likely>();
   }
   return order;
 }

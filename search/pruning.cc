@@ -51,10 +51,11 @@ bool Incumbents::Beat(const PlanBound& bound, int64_t ranks) const {
 }
 
 // A bound that is a smaller part of what there is leaves room for the peak. Counted on llama3-70b's
-// default space on 64 H100, of 396 plans that bounds let through: without stages all of those below
-// 0.9 fit, and none above; of stages, which have peaks of up to three times the bound, of those
-// below 0.5 nearly all, and few above.
-static constexpr double kLoose = 0.9, kLooseOfStages = 0.5;
+// default space on 64 H100, of 396 plans that bounds let through: without stages, whose bound is
+// near to the peak where it counts activations, all of those below 0.9 fit, and none above; of
+// stages, which have peaks of up to three times the bound, of those below 0.5 nearly all, and few
+// above.
+static constexpr double kLooseOfNear = 0.9, kLoose = 0.5;
 
 // What fails here fails where the plan is played, and is told there.
 PlanBound SearchBounds::Of(const ParallelPlan& plan) {
@@ -67,7 +68,8 @@ PlanBound SearchBounds::Of(const ParallelPlan& plan) {
     // Where nothing is told of the plan there is no bound.
     const Bytes limit = bound.memory == Bytes(0) ? Bytes(0) : MemoryLimit(setting, plan);
     is_too_large_ = limit > Bytes(0) && bound.memory > limit;
-    const double loose = plan.pp > 1 ? kLooseOfStages : kLoose;
+    const bool near = plan.pp == 1 && CountsKept(setting, plan);
+    const double loose = near ? kLooseOfNear : kLoose;
     is_tight_ = limit > Bytes(0) && static_cast<double>(bound.memory.count()) >
                                         loose * static_cast<double>(limit.count());
     if (likely_ && !is_too_large_) {

@@ -155,12 +155,9 @@ class Search {
   }
 
   bool IsStopped() const { return options_.stop != nullptr && *options_.stop; }
-  // Those that are first are played in any case.
-  TimePoint EndOf(size_t nth, size_t first) const {
-    return nth < first ? TimePoint::max() : end_time_;
-  }
 
-  // Where time is what ends it, no two searches are alike: nobody waits for another.
+  // Where time is what ends it, no two searches are alike: nobody waits for another. The first
+  // ones, as many as there are threads, are played in any case.
   void WalkByTime(Walk& walk) {
     const auto spent = [&](size_t begun) {
       const double part = Spent(static_cast<int64_t>(begun));
@@ -170,7 +167,8 @@ class Search {
                   .mutex = mutex_,
                   .under_way = under_way_,
                   .spent = spent,
-                  .play = [&](size_t i, size_t nth) { Do(i, EndOf(nth, threads_)); },
+                  .play = [&](size_t i,
+                              size_t nth) { Do(i, nth < threads_ ? TimePoint::max() : end_time_); },
                   .score = [&](size_t i) { return ScoreOf(i); }});
   }
 
@@ -259,7 +257,6 @@ class Search {
       return;
     }
     absl::StatusOr<std::vector<Result>> results = WithRelief(i, until);
-    GiveBackFreed(kMostFreed);
     if (absl::IsDeadlineExceeded(results.status())) return;  // it is left
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!results.ok()) {
@@ -300,7 +297,9 @@ class Search {
                                   TimePoint until) {
     const auto [i, one] = place;
     if (candidates_.IsTooLarge(i, one)) return candidates_.TooLargeRow(plan, i, one);
-    return EvaluateAsRow(setting_of_, plan, parts_, until);
+    absl::StatusOr<Result> result = EvaluateAsRow(setting_of_, plan, parts_, until);
+    GiveBackFreed(kMostFreed);
+    return result;
   }
 
   std::vector<Result> ResultsOf(size_t i) const {

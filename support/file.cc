@@ -207,6 +207,7 @@ absl::StatusOr<std::unique_ptr<FileWriter>> FileWriter::Open(const std::string& 
   }
   std::unique_ptr<FileWriter> writer(new FileWriter);
   writer->path_ = path;
+  writer->is_shared_ = file_cc::IsStream(path);
   if (file_cc::IsWrittenInto(path)) {
     writer->partial_ = path;
     writer->file_ =

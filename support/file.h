@@ -38,8 +38,8 @@ class FileWriter {
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
-  /// Whether pieces are there at once, for whoever reads what `path` leads to.
-  bool is_stream() const { return target_.empty(); }
+  /// Whether others may write there meanwhile: standard output or error, or a file that is open.
+  bool is_shared() const { return is_shared_; }
   /// Appends `piece`.
   absl::Status Write(absl::string_view piece);
   /// All is written. Called once, after which nothing may be.
@@ -51,6 +51,7 @@ class FileWriter {
   std::string path_;     // as it was given
   std::string target_;   // what is replaced; empty where `partial_` is written into for good
   std::string partial_;  // what is open
+  bool is_shared_ = false;
   int file_ = -1;
 };
 

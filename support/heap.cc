@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <new>
 
@@ -26,6 +27,13 @@ constexpr absl::string_view kOutOfMemory =
 char message[512] = "";
 size_t message_size = 0;
 std::atomic_flag told = ATOMIC_FLAG_INIT;
+
+// Bytes of this process that are in memory; 0: nobody knows.
+size_t Resident() {
+  size_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
 
 [[noreturn]] void TellAndEnd() {
   while (told.test_and_set()) pause();  // another thread tells
@@ -54,7 +62,9 @@ void TuneHeap() {
 }
 
 void GiveBackFreed(size_t most) {
-  if (mallinfo2().fordblks > most) malloc_trim(0);
+  // What was given back once still counts as free there: pages that are in memory tell.
+  const struct mallinfo2 heap = mallinfo2();
+  if (heap_cc::Resident() > heap.uordblks + heap.hblkhd + most) malloc_trim(0);
 }
 
 void EndWhereMemoryEnds(absl::string_view program) {

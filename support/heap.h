@@ -13,8 +13,8 @@ namespace orrery {
 /// For the start of `main`; no result depends on it.
 void TuneHeap();
 
-/// Gives back to the system what was freed and kept, where that is over `most` bytes. For whoever
-/// goes on for long: pages that are used again then have to be touched anew.
+/// Gives back to the system what was freed and is still in memory, where that is over `most` bytes.
+/// For whoever goes on for long: pages that are used again then have to be touched anew.
 void GiveBackFreed(size_t most);
 
 /// From here on memory that cannot be had ends the process: one line on standard error, which

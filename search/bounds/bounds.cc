@@ -146,15 +146,15 @@ class RankInFlight {
   int64_t most_ = 0, beside_gradients_ = 0;
 };
 
-bool KeepsForBackward(const Setting& setting, const ParallelPlan& plan) {
+}  // namespace
+}  // namespace bounds_cc
+
+bool CountsKept(const Setting& setting, const ParallelPlan& plan) {
   const lowering::StackKernels& kernels = setting.lowering.kernels;
   return !plan.schedule->asynchronous && !plan.schedule->slices_sequence &&
          !plan.offload.activations && !plan.copies().has_value() && !kernels.fuses_pointwise &&
          !kernels.recomputes_whole && plan.slices.rows.empty();
 }
-
-}  // namespace
-}  // namespace bounds_cc
 
 double LeastPeak(double resident, double kept, std::span<const int64_t> in_flight) {
   double most = 0, inverse = 0;
@@ -203,7 +203,7 @@ void Bounds::SumGradients() {
 }
 
 double Bounds::KeptOf(const ParallelPlan& plan) {
-  if (!bounds_cc::KeepsForBackward(setting_, plan)) return 0;
+  if (!CountsKept(setting_, plan)) return 0;
   for (const auto& [policy, bytes] : kept_) {
     if (policy == plan.recompute) return bytes;
   }

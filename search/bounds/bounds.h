@@ -24,6 +24,9 @@ struct PlanBound {
   Duration time;  // of a step
 };
 
+/// Whether the bound of the plan's memory counts what forward leaves for backward.
+bool CountsKept(const Setting& setting, const ParallelPlan& plan);
+
 /// Forward activations that the fullest of the ranks of a pipeline keeps at once, beside what is
 /// there all the time, at least. However the model is cut: `in_flight` are the microbatches that
 /// each rank has at its peak, at least one, ascending; `kept` is what all ranks together keep of

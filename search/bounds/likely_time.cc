@@ -137,9 +137,9 @@ double LikelyTime::SecondsOf(const ParallelPlan& plan, Duration least) {
   if (plan.dp > 1) {
     const Price price = PriceOf(CollectiveKind::kAllReduce, plan.dp, StrideOf(plan, "dp"));
     const double reduced_s = weights_.parameters / hp / pp * price.byte_s;
-    seconds += reduced_s / 2;  // half of it hides
     // ZeRO's third stage gathers parameters for each microbatch, both ways, beside kernels.
     if (plan.zero == 3) seconds = std::max(seconds, m * reduced_s);
+    seconds += reduced_s / 2;  // half of it hides
   }
   return seconds;
 }

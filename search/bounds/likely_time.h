@@ -29,8 +29,9 @@ struct LikelyTraffic {
 LikelyTraffic TrafficOf(const ir::Function& step);
 
 /// How long the steps of plans are likely to take: the bound, longer where stages cannot all have
-/// as many layers, and collectives as if nothing hid them. No bound: for who cannot play all plans,
-/// and asks which to begin with. Remembers what plans share: not for several threads at once.
+/// as many layers, and collectives as if nothing hid them, but what ZeRO's third stage gathers. No
+/// bound: for who cannot play all plans, and asks which to begin with. Remembers what plans share:
+/// not for several threads at once.
 class LikelyTime {
  public:
   /// `setting` lives longer.

@@ -45,14 +45,20 @@ class InOrder {
       const PlanList first = std::move(waiting_.extract(next_).mapped());
       is_taken_ = true;
       lock.unlock();
-      all_.InsertAll(first, most_ + 1);
+      try {
+        all_.InsertAll(first, most_ + 1);
+      } catch (...) {
+        is_full_ = true;
+        throw;
+      }
       lock.lock();
       is_full_ = all_.size() > most_;
       is_taken_ = false;
       ++next_;
     }
   }
-  bool is_full() const { return is_full_; }
+  // Whether nothing more is wanted.
+  const std::atomic<bool>& is_full() const { return is_full_; }
   PlanList All() && { return std::move(all_); }
 
  private:
@@ -76,8 +82,15 @@ bool IsOpen(const Space& space, LeftOpen left_open) {
 
 class Enumeration::Branch {
  public:
-  Branch(const Enumeration& of, std::span<const AxisInfo* const> held)
-      : of_(of), held_(held), varies_(of.varies_), question_(of.question_), plans_(of.NewList()) {}
+  // Ends once there is `enough`.
+  Branch(const Enumeration& of, std::span<const AxisInfo* const> held,
+         const std::atomic<bool>& enough)
+      : of_(of),
+        held_(held),
+        enough_(enough),
+        varies_(of.varies_),
+        question_(of.question_),
+        plans_(of.NewList()) {}
 
   // Axes that the others leave open; of those before `at` the plan has its own.
   PlanList All(const ParallelPlan& plan) && {
@@ -101,7 +114,7 @@ class Enumeration::Branch {
 
  private:
   void Others(size_t at, const ParallelPlan& plan) {
-    if (plans_.size() > of_.most_) return;
+    if (plans_.size() > of_.most_ || enough_) return;
     while (at < varies_.size() && varies_[at] == 0) ++at;
     if (at == varies_.size()) {
       plans_.Insert(transforms::Settled(plan, of_.space_.base()));
@@ -116,6 +129,7 @@ class Enumeration::Branch {
 
   const Enumeration& of_;
   const std::span<const AxisInfo* const> held_;
+  const std::atomic<bool>& enough_;
   std::vector<char> varies_;
   transforms::SpaceQuestion question_;
   PlanList plans_;
@@ -210,14 +224,15 @@ PlanList Enumeration::AllBut(std::span<const AxisInfo* const> held, size_t threa
   AddDegrees(0, space_.base(), degrees);
   enumeration_cc::InOrder all(NewList(), most_);
   ForEachOnThreads(degrees.size(), threads, [&](size_t i) {
-    if (!all.is_full()) all.Add(i, Branch(*this, held).All(degrees[i]));
+    if (!all.is_full()) all.Add(i, Branch(*this, held, all.is_full()).All(degrees[i]));
   });
   return std::move(all).All();
 }
 
 PlanList Enumeration::Variants(std::span<const AxisInfo* const> varied,
                                const ParallelPlan& plan) const {
-  return Branch(*this, {}).Variants(varied, plan);
+  const std::atomic<bool> enough = false;
+  return Branch(*this, {}, enough).Variants(varied, plan);
 }
 
 }  // namespace orrery::search

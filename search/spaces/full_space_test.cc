@@ -93,32 +93,19 @@ TEST(Enumerate, ShardsInOneNodeOfSeveral) {
   EXPECT_THAT(groups, ElementsAre(0, 4));
 }
 
-// Branches of several threads are put together in the order of one; and as many as are wanted.
-TEST(FullSpace, DoesNotDependOnThreads) {
-  Space space = SpaceOf({});
-  space.TakeAll();
-  const SpaceSize size = {.devices = 8, .batch_size = 8, .sequence = 64, .devices_a_node = 4};
-  const PlanList one = Enumerate(space, size).value();
-  const PlanList several = Enumerate(space, size, 4).value();
-  ASSERT_EQ(several.size(), one.size());
-  for (size_t i = 0; i < one.size(); ++i) {
-    ASSERT_EQ(several[i], one[i]) << i;
-    ASSERT_EQ(several.ChangesOf(i), one.ChangesOf(i)) << i;
-    if (i % 97 > 0) continue;
-    ASSERT_EQ(several.Neighbours(i), one.Neighbours(i)) << i;
-  }
-  for (const size_t threads : {1, 4}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(ListPlans(space, size, 20, threads).status()));
-    const Listing some = ListPlans(space, size, one.size() - 1, threads).value();
-    EXPECT_THAT(some.held, testing::Not(testing::IsEmpty()));
-  }
-}
-
 // So is what people train with, which the default space tries.
 TEST(FullSpace, IsPlainWhereTheDefaultSpaceIs) {
+  const SpaceSize size = {.devices = 4, .batch_size = 8, .sequence = 64};
   Space space = SpaceOf({});
   space.TakeAll();
-  const PlanList plans = Enumerate(space, {.devices = 4, .batch_size = 8}).value();
+  const PlanList plans = Enumerate(space, size).value();
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < plans.size(); ++i) places[transforms::ToString(plans[i])] = i;
+  for (const ParallelPlan& usual : Enumerate(SavingSpaceOf({}), size).value()) {
+    const auto place = places.find(transforms::ToString(usual));
+    ASSERT_NE(place, places.end()) << transforms::ToString(usual);
+    EXPECT_EQ(plans.ChangesOf(place->second), 0) << transforms::ToString(usual);
+  }
   std::set<std::string> plain;
   for (size_t i = 0; i < plans.size(); ++i) {
     const ParallelPlan plan = plans[i];

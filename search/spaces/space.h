@@ -58,7 +58,7 @@ using transforms::SpaceSize;
 /// a plan, or contradicts it, the plan has that of the base (transforms::Settled), and each plan
 /// counts once: `simulate` takes them all. In a full space degrees that are left open multiply up
 /// to all devices, or to a half, a third or a quarter. InvalidArgument where that leaves
-/// nothing, and where there are more than 10 million plans. On so many threads, of which the list
+/// nothing, and where there are more than 10 million plans. On so many threads, on which the list
 /// does not depend.
 absl::StatusOr<PlanList> Enumerate(const Space& space, const SpaceSize& size, size_t threads = 1);
 

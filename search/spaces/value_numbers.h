@@ -26,7 +26,7 @@ class ValueNumbers {
     ORRERY_CHECK(at >= size() && number <= kMost) << number << " at " << at;
     if (number > std::numeric_limits<uint8_t>::max() && !is_wide_) {
       wide_.assign(narrow_.begin(), narrow_.end());
-      narrow_ = {};
+      narrow_ = std::vector<uint8_t>();
       is_wide_ = true;
     }
     if (is_wide_) {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <set>
@@ -107,12 +106,22 @@ TEST_F(WalkersTest, WaitForNobody) {
 
 // Nothing is open until the first is found.
 TEST_F(WalkersTest, WaitForWhatOthersOpen) {
-  InOrder walk(6, under_way_);
+  InOrder walk(3, under_way_);
   walk.WaitFor(0);
-  std::atomic<int> played = 0;
-  WalkOn(walk, With(3, [&](size_t, size_t) { ++played; }));
-  EXPECT_EQ(played, 6);
-  EXPECT_EQ(walk.found().size(), 6u);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int both = 0;  // of those that are opened
+  bool met = true;
+  WalkOn(walk, With(2, [&](size_t i, size_t) {
+           std::unique_lock<std::mutex> lock(mutex);
+           if (i == 0) return;
+           ++both;
+           changed.notify_all();
+           const auto are_both = [&] { return both == 2; };
+           met = changed.wait_for(lock, std::chrono::seconds(20), are_both) && met;
+         }));
+  EXPECT_TRUE(met) << "the one that waited has gone";
+  EXPECT_EQ(walk.found().size(), 3u);
 }
 
 TEST_F(WalkersTest, BeginNothingOnceItIsSpent) {

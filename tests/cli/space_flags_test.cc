@@ -64,7 +64,7 @@ TEST(FullSpace, HasABudgetWhereItIsLarge) {
   const std::string question =
       "grid_search --model gpt:layers=2,hidden=64,heads=4,seq=32,vocab=256 --cluster dgx-a100:4 "
       "--space full --memory-limit 1000 ";
-  const std::string note = "candidates: the most promising within 11s";
+  const std::string note = "candidates: the most promising within 9s";
   const Finished limited = Execute(question + "--batch-size 64");
   EXPECT_THAT(limited.err, HasSubstr(note));
   EXPECT_THAT(limited.err, HasSubstr("no candidate is feasible"));

@@ -1,6 +1,7 @@
 #include "tools/searches/search_files.h"
 
 #include <iostream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -13,13 +14,13 @@
 namespace orrery::tools {
 
 absl::Status SearchFiles::Table::Write(absl::string_view piece) {
-  if (!file->is_stream()) return file->Write(piece);
+  if (!file->is_shared()) return file->Write(piece);
   absl::StrAppend(&held, piece);
   return absl::OkStatus();
 }
 
 absl::Status SearchFiles::Table::Finish() {
-  if (!held.empty()) ORRERY_RETURN_IF_ERROR(file->Write(held));
+  if (!held.empty()) ORRERY_RETURN_IF_ERROR(file->Write(std::exchange(held, {})));
   return file->Finish();
 }
 

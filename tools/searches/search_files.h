@@ -34,8 +34,8 @@ class SearchFiles {
 
   /// Adds a search that is done, or a part of one. For a report some of its candidates are played
   /// again. What goes wrong, Write tells. Tables of millions of rows are not held, but written at
-  /// once, and are there when Write has returned; but those that go to a stream, where others write
-  /// meanwhile.
+  /// once, and are there when Write has returned; but those that go where others may write
+  /// meanwhile, as to standard output.
   void Add(search::Settings& settings, const search::SearchRows& rows, bool is_part);
   /// Writes all that was added: tables first, so that no report takes them along. Warns on standard
   /// error where plots leave out candidates.
@@ -45,7 +45,7 @@ class SearchFiles {
   // One that is written as it grows.
   struct Table {
     std::unique_ptr<FileWriter> file;  // once there is something to write
-    std::string held;                  // of a stream: all of it
+    std::string held;                  // where others may write: all of it
 
     absl::Status Write(absl::string_view piece);
     absl::Status Finish();
