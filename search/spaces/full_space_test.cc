@@ -101,7 +101,7 @@ TEST(FullSpace, IsPlainWhereTheDefaultSpaceIs) {
   const PlanList plans = Enumerate(space, size).value();
   std::map<std::string, size_t> places;
   for (size_t i = 0; i < plans.size(); ++i) places[transforms::ToString(plans[i])] = i;
-  for (const ParallelPlan& usual : Enumerate(SavingSpaceOf({}), size).value()) {
+  for (const ParallelPlan& usual : PlansOf(SavingSpaceOf({}), size)) {
     const auto place = places.find(transforms::ToString(usual));
     ASSERT_NE(place, places.end()) << transforms::ToString(usual);
     EXPECT_EQ(plans.ChangesOf(place->second), 0) << transforms::ToString(usual);
