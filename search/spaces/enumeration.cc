@@ -85,12 +85,7 @@ class Enumeration::Branch {
   // Ends once there is `enough`.
   Branch(const Enumeration& of, std::span<const AxisInfo* const> held,
          const std::atomic<bool>& enough)
-      : of_(of),
-        held_(held),
-        enough_(enough),
-        varies_(of.varies_),
-        question_(of.question_),
-        plans_(of.NewList()) {}
+      : of_(of), held_(held), enough_(enough), varies_(of.varies_), question_(of.question_) {}
 
   // Axes that the others leave open; of those before `at` the plan has its own.
   PlanList All(const ParallelPlan& plan) && {
@@ -149,20 +144,21 @@ Enumeration::Enumeration(const Space& space, const SpaceSize& size, size_t most)
                         (question_.full && !axis->full.empty());
     varies_.push_back(varies ? 1 : 0);
   }
-  // A value that is listed first, and that of plans beside which it means nothing.
-  plain_ = {first, space.base()};
-  if (question_.full && open_) CallUsualPlain();
+  first_ = std::move(first);
 }
 
+// A value that is listed first, and that of plans beside which it means nothing.
 PlanList Enumeration::NewList() const {
   PlanList list;
-  for (const ParallelPlan& plain : plain_) list.CallPlain(plain);
+  list.CallPlain(first_);
+  list.CallPlain(space_.base());
+  if (question_.full && open_) CallUsualPlain(list);
   return list;
 }
 
 // What people train with: what axes choose of themselves in a space that is not full, and what is
 // tried in place of plans that do not fit. Without stages, and with some.
-void Enumeration::CallUsualPlain() {
+void Enumeration::CallUsualPlain(PlanList& list) const {
   transforms::SpaceQuestion usual = question_;
   usual.full = false;
   for (const int64_t stages : {1, 2}) {
@@ -174,7 +170,7 @@ void Enumeration::CallUsualPlain() {
       std::vector<ParallelPlan> choices;
       if (axis->choices != nullptr) choices = axis->choices(usual, plan, {});
       if (axis->relieve != nullptr) choices = axis->relieve(plan);
-      plain_.insert(plain_.end(), choices.begin(), choices.end());
+      for (const ParallelPlan& choice : choices) list.CallPlain(choice);
     }
   }
 }

@@ -35,7 +35,7 @@ class Enumeration {
   class Branch;
 
   PlanList NewList() const;
-  void CallUsualPlain();
+  void CallUsualPlain(PlanList& list) const;
   std::vector<transforms::ParallelPlan> Choices(const transforms::SpaceQuestion& question,
                                                 const transforms::AxisInfo& axis,
                                                 const transforms::ParallelPlan& plan) const;
@@ -47,8 +47,8 @@ class Enumeration {
   transforms::SpaceQuestion question_;
   const bool open_;  // whether degrees are
   const size_t most_;
-  std::vector<char> varies_;  // by axis: whether plans have other values than the base
-  std::vector<transforms::ParallelPlan> plain_;
+  std::vector<char> varies_;        // by axis: whether plans have other values than the base
+  transforms::ParallelPlan first_;  // of each axis what is listed first
 };
 
 }  // namespace orrery::search
