@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "search/bounds/bounds.h"
@@ -105,6 +108,31 @@ TEST_F(Budget, OfMuchTimeIsTheWholeSearch) {
     EXPECT_FALSE(rows.least_left().has_value());
     EXPECT_EQ(ResultsCsv(setting_, rows), all);
   }
+}
+
+// Nobody waits for one that takes long: here until a dozen others are done.
+TEST_F(Budget, OfTimeGoesOnBesideALongPlay) {
+  constexpr size_t kOthers = 12;  // more than are taken at a time where numbers are counted
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t done = 0;
+  bool is_first = true, in_time = false;
+  const auto setting_of = [&](const ParallelPlan&) -> const Setting& {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (std::exchange(is_first, false)) {
+      in_time = changed.wait_for(lock, std::chrono::seconds(20), [&] { return done >= kOthers; });
+    }
+    return setting_;
+  };
+  const auto progress = [&](size_t count) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    done = count;
+    changed.notify_all();
+  };
+  ASSERT_TRUE(SearchThrough(setting_of, plans_,
+                            {.threads = 2, .progress = progress, .budget = {.seconds = 3600}})
+                  .ok());
+  EXPECT_TRUE(in_time);
 }
 
 // Also of those that are handed out, of which none follows.
