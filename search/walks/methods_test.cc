@@ -117,6 +117,18 @@ TEST(Walk, FindsTheBestLongBeforeTheEnd) {
 }
 
 // What is under way is not found yet, and others are asked for all the same.
+TEST(Walk, HasAChainForEachThatIsUnderWay) {
+  std::set<size_t> asked;
+  WalkQuestion question = Square().Question(1);
+  question.is_open = [&](size_t i) { return !asked.contains(i); };
+  const std::unique_ptr<Walk> walk = kMcmcMethod.make(question);
+  for (int i = 0; i < 3; ++i) asked.insert(walk->Next(1, 0).at(0));
+  ASSERT_EQ(asked.size(), 3u);
+  const std::set<size_t> all = asked;
+  for (const size_t i : all) walk->Found(i, Square::ScoreOf(i));
+  EXPECT_THAT(walk->Log(), testing::StartsWith("3 chains, 3 proposals, 3 accepted"));
+}
+
 TEST(Walk, FindsTheBestWhileOthersAreUnderWay) {
   for (const Method method : AllMethods()) {
     size_t all = 0;

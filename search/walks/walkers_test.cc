@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <set>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace orrery::search {
@@ -104,7 +105,7 @@ TEST_F(WalkersTest, WaitForNobody) {
   EXPECT_EQ(walk.found().size(), kAll);
 }
 
-// Nothing is open until the first is found.
+// Nothing is open until the first is found, which takes until somebody else has asked in vain.
 TEST_F(WalkersTest, WaitForWhatOthersOpen) {
   InOrder walk(3, under_way_);
   walk.WaitFor(0);
@@ -113,6 +114,11 @@ TEST_F(WalkersTest, WaitForWhatOthersOpen) {
   int both = 0;  // of those that are opened
   bool met = true;
   WalkOn(walk, With(2, [&](size_t i, size_t) {
+           const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+           for (bool asked = i > 0; !asked; std::this_thread::yield()) {
+             const std::lock_guard<std::mutex> lock(mutex_);
+             asked = walk.spent().size() > 1 || std::chrono::steady_clock::now() > end;
+           }
            std::unique_lock<std::mutex> lock(mutex);
            if (i == 0) return;
            ++both;
