@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <new>
 #include <system_error>
@@ -44,7 +45,16 @@ void ShareNewHandler() {
   if (set != nullptr) set(handler);
 }
 
+// Where memory ends while glibc lists a library's unique symbols (its do_lookup_unique), it ends
+// the program in its own way: the heap has room for them before the first library is loaded.
+void ReserveRoomForSymbols() {
+  constexpr size_t kRoom = size_t{512} << 10;  // a table of libprotobuf's takes 32 KB
+  void* const room = ::operator new(kRoom);
+  ::operator delete(room);
+}
+
 absl::StatusOr<void*> Load(const std::string& path, absl::string_view name) {
+  ReserveRoomForSymbols();
   ShareNewHandler();
   void* const module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (module != nullptr && !IsOfThisBuild(module)) {
