@@ -59,6 +59,11 @@ std::vector<Way> FurtherSequences(const ParallelPlan& plan, Way way) {
   return ways;
 }
 
+// Whether neither shardings nor stages leave anything to choose.
+bool HasOneWay(const PlanPlayer& player) {
+  return player.plan().by_products() && !player.weighs_stages();
+}
+
 // What the first stage holds at once is for the schedule to say.
 int64_t InFlight(const PlanPlayer& player) {
   if (player.plan().pp == 1 || player.ranks().orders.empty()) return 0;
@@ -84,6 +89,7 @@ class Portfolio {
   absl::StatusOr<Run> Best() && {
     const ParallelPlan& plan = player_.plan();
     Way first = {.attention = plan.context_attention, .in_flight = in_flight_};
+    if (HasOneWay(player_)) return player_.PlayOnly(first);
     absl::Status made = Make(first);
     // Stages of their own shardings may not join by cost where they do by the pattern.
     if (plan.unequal() && HasPattern(plan) && AsInfeasible(made).has_value()) {

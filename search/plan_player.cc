@@ -133,6 +133,11 @@ absl::StatusOr<Run> PlanPlayer::Play(const Way& way, WayFacts* facts,
   return PlayCounted(way, facts);
 }
 
+absl::StatusOr<Run> PlanPlayer::PlayOnly(const Way& way) {
+  only_way_ = true;
+  return Play(way);
+}
+
 absl::StatusOr<Run> PlanPlayer::PlayLeftOut(const Way& way) {
   to_beat_.reset();
   return PlayCounted(way, nullptr);
@@ -318,7 +323,7 @@ Played PlanPlayer::PlayedOf(const ParallelPlan& plan, const transforms::Pipeline
           .schedule = schedule_,
           .exchanges = *exchanges_,
           .names = !figures_alone_,
-          .brief = TellsBriefly()};
+          .brief = TellsBriefly() && !only_way_};
 }
 
 // Orders that are made for the stages as they are, on average, may be the worse ones where stages

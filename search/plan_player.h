@@ -92,6 +92,10 @@ class PlanPlayer {
   absl::StatusOr<Run> Play(const Way& way, WayFacts* facts = nullptr,
                            std::optional<ToBeat> to_beat = {});
 
+  /// The same for the one way of a plan that leaves nothing open: nobody has to know of it before
+  /// it is played, and where all of it is, its report is a whole one.
+  absl::StatusOr<Run> PlayOnly(const Way& way);
+
   /// The same for a way that was left out, Aborted, whatever is left of the budget but its time: so
   /// that there is a run at all.
   absl::StatusOr<Run> PlayLeftOut(const Way& way);
@@ -153,6 +157,7 @@ class PlanPlayer {
   transforms::ScheduledRanks ranks_;
   bool figures_alone_ = false;
   bool skips_ = true;
+  bool only_way_ = false;
   bool splits_ = false;                             // backwards
   std::shared_ptr<const ir::Function> split_step_;  // then
   ir::Mesh mesh_;

@@ -76,6 +76,29 @@ TEST(PlanPlayer, WeighsStagesWhereThereAreSeveral) {
   EXPECT_FALSE(weighs({.pp = 2, .stages_by = StagesBy::kFlops}));
 }
 
+// Where nothing is skipped, there is nothing left to complete.
+TEST(PlayOnly, TellsAllOfARunAtOnce) {
+  const Setting setting = MlpSetting("uniform:16@200Gbps");
+  for (const int64_t microbatches : {4, 48}) {
+    const ParallelPlan plan = {.pp = 2, .microbatches = microbatches};
+    PlanPlayer one(setting, plan), other(setting, plan);
+    for (PlanPlayer* player : {&one, &other}) {
+      player->WantFiguresAlone();
+      ASSERT_TRUE(player->Prepare().ok());
+    }
+    search::Run only = one.PlayOnly({}).value(), any = other.Play({}).value();
+    EXPECT_TRUE(any.brief_of.has_value());
+    EXPECT_EQ(only.skipped.has_value(), microbatches == 48);
+    EXPECT_EQ(only.brief_of.has_value(), microbatches == 48);
+    EXPECT_TRUE(one.Complete(only) && other.Complete(any));
+    EXPECT_EQ(only.report.step_time, any.report.step_time);
+    EXPECT_EQ(only.report.peak_memory, any.report.peak_memory);
+    EXPECT_EQ(only.report.ranks.size(), any.report.ranks.size());
+    EXPECT_EQ(only.report.ranks[simulator::RankClassId(1)].busy,
+              any.report.ranks[simulator::RankClassId(1)].busy);
+  }
+}
+
 // What is known of a way is of that way, also where it is not played.
 TEST(PlanPlayer, ForgetsTheFactsOfTheWayBefore) {
   const Setting setting = MlpSetting();

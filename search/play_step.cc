@@ -29,6 +29,7 @@ lowering::LoweringOptions OptionsOf(const Played& of) {
   options.fuse_runs = options.fuse_stretches =
       !options.every_link;  // who asks for links wants to see kernels, too
   options.names = of.names;
+  if (options.blocking && options.names) options.fuse_runs = false;  // a trace, op by op
   return options;
 }
 

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <new>
 
 #include "support/file.h"
@@ -27,6 +27,30 @@ constexpr absl::string_view kOutOfMemory =
 char message[512] = "";
 size_t message_size = 0;
 std::atomic_flag told = ATOMIC_FLAG_INIT;
+
+std::atomic<bool> tuned = false, tunes_threads = false;
+void* volatile kept = nullptr;
+
+// What this thread allocates next, in large pages. A heap that `is_new` has begun with small ones:
+// what is left before the first large page is taken and kept, which touches none of it.
+template <typename IsNew>
+void TakeLargePages(const IsNew& is_new) {
+  constexpr size_t kPage = size_t{2} << 20, kSize = 16 * kPage, kHead = 64;
+  void* const heap = std::malloc(kSize);
+  if (heap == nullptr) return;
+  const auto at = reinterpret_cast<uintptr_t>(heap);
+  const size_t before = kPage - at % kPage;
+  madvise(reinterpret_cast<void*>(at + before), kSize - kPage, MADV_HUGEPAGE);
+  std::free(heap);
+  if (before > kHead && is_new(at)) kept = std::malloc(before - kHead);
+}
+
+// Bytes of this process that were in memory at once; 0: nobody knows.
+size_t MostResident() {
+  constexpr size_t kUnit = 1024;  // of getrusage
+  rusage use = {};
+  return getrusage(RUSAGE_SELF, &use) == 0 ? static_cast<size_t>(use.ru_maxrss) * kUnit : 0;
+}
 
 // Bytes of this process that are in memory; 0: nobody knows.
 size_t Resident() {
@@ -51,17 +75,19 @@ void TuneHeap() {
   rlimit addresses = {};
   const bool limited = getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
   if (limited) mallopt(M_ARENA_MAX, 1);  // a heap a thread reserves 64 MB each
-  constexpr size_t kPage = size_t{2} << 20, kSize = 16 * kPage;
-  void* const heap = std::malloc(kSize);
-  void* begin = heap;
-  size_t size = kSize;
-  if (std::align(kPage, kSize - kPage, begin, size) != nullptr) {
-    madvise(begin, kSize - kPage, MADV_HUGEPAGE);
-  }
-  std::free(heap);
+  heap_cc::TakeLargePages([](uintptr_t) { return !heap_cc::tuned.exchange(true); });
+  // Of a heap that a sanitizer has in its place, this knows nothing.
+  heap_cc::tunes_threads = !limited && mallinfo2().arena > 0;
+}
+
+void TuneHeapOfThread() {
+  constexpr uintptr_t kHeap = 64 << 20, kBegin = 64 << 10;  // of glibc: such a heap begins there
+  if (!heap_cc::tunes_threads) return;
+  heap_cc::TakeLargePages([](uintptr_t at) { return at % kHeap < kBegin; });
 }
 
 void GiveBackFreed(size_t most) {
+  if (heap_cc::MostResident() <= most) return;  // asked in a microsecond, as all small searches do
   // What was given back once still counts as free there: pages that are in memory tell.
   const struct mallinfo2 heap = mallinfo2();
   if (heap_cc::Resident() > heap.uordblks + heap.hblkhd + most) malloc_trim(0);

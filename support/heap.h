@@ -13,6 +13,10 @@ namespace orrery {
 /// For the start of `main`; no result depends on it.
 void TuneHeap();
 
+/// The same for the heap of a thread that begins, once `main` has one that is tuned; else nothing.
+/// Heaps of threads that ended are those of later ones.
+void TuneHeapOfThread();
+
 /// Gives back to the system what was freed and is still in memory, where that is over `most` bytes.
 /// For whoever goes on for long: pages that are used again then have to be touched anew.
 void GiveBackFreed(size_t most);

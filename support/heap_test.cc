@@ -1,11 +1,16 @@
 #include "support/heap.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <unistd.h>
 
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +62,44 @@ TEST(TuneHeap, KeepsWhatWasFreed) {
   for (int i = 0; i < 3; ++i) UseLargeBlock();
   EXPECT_GE(mallinfo2().arena, arena);
   EXPECT_LT(mallinfo2().arena, arena + kLarge);
+}
+
+// The flags of the mapping in which `address` lies, as in "VmFlags: rd wr mr mw me ac hg"; empty
+// where the system does not tell.
+std::string FlagsOfMapping(const void* address) {
+  std::ifstream mappings("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(mappings, line);) {
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2) {
+      const auto at = reinterpret_cast<uintptr_t>(address);
+      here = begin <= at && at < end;
+    }
+    if (here && line.starts_with("VmFlags:")) return line;
+  }
+  return "";
+}
+
+// A thread has a heap of its own, in large pages like that of `main`. The next thread has the same
+// one, and loses nothing of it.
+TEST(TuneHeapOfThread, TakesLargePagesOnce) {
+  TuneHeap();
+  std::set<const void*> blocks;
+  std::string flags;
+  for (int i = 0; i < 20; ++i) {
+    std::thread([&] {
+      TuneHeapOfThread();
+      constexpr size_t kBlock = size_t{64} << 10;
+      const auto block = std::make_unique_for_overwrite<char[]>(kBlock);
+      volatile char* const bytes = block.get();
+      bytes[kBlock / 2] = 1;
+      flags = FlagsOfMapping(&block[kBlock / 2]);
+      blocks.insert(block.get());
+    }).join();
+  }
+  EXPECT_LE(blocks.size(), 2U);
+  if (flags.empty()) GTEST_SKIP() << "the system does not tell";
+  EXPECT_THAT(flags, testing::HasSubstr(" hg"));
 }
 
 // Bytes of this process that are in memory.

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/heap.h"
+
 namespace orrery {
 
 void RunOnThreads(const std::function<void()>& work, size_t more) {
@@ -27,7 +29,12 @@ void RunOnThreads(const std::function<void()>& work, size_t more) {
   std::vector<std::thread> workers;
   workers.reserve(more);
   try {
-    while (workers.size() < more) workers.emplace_back(std::cref(guarded));
+    while (workers.size() < more) {
+      workers.emplace_back([&guarded] {
+        TuneHeapOfThread();
+        guarded();
+      });
+    }
   } catch (const std::exception&) {
     // The system has no more; those that there are do all the work.
   }

@@ -96,6 +96,11 @@ class RunFusing {
       if (input.received) open_.insert(input.origin);
     }
     for (size_t t = 0; t < count; ++t) LookAt(template_.tasks[t], t);
+    for (const TemplateMemory& memory : template_.memory) {
+      if (memory.growth == MemoryGrowth::kNone) continue;
+      begins_[static_cast<size_t>(memory.task)] = 1;
+      End(memory.task);
+    }
     for (const TemplateSend& send : template_.sends) {
       if (send.has_maker && !send.made_by.external) End(send.made_by.index);
     }
@@ -300,6 +305,14 @@ void FuseSlices(Stage& stage, const Wanted& wanted, bool fuse, simulator::Progra
 
 }  // namespace
 }  // namespace fuse_runs_cc
+
+bool RunsPairs(const transforms::PipelineSchedule& schedule) {
+  const auto pairs = [](const std::vector<transforms::ScheduleStep>& order) {
+    return std::ranges::any_of(order, &transforms::ScheduleStep::with_next);
+  };
+  return schedule.given != nullptr ? std::ranges::any_of(*schedule.given, pairs)
+                                   : schedule.runs_pairs;
+}
 
 void FuseRuns(Stage& stage, bool fuse, simulator::Program& program) {
   fuse_runs_cc::Origins wanted;

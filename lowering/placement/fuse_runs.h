@@ -3,8 +3,12 @@
 
 #include "lowering/placement/stage.h"
 #include "simulator/program/program.h"
+#include "transforms/schedules/schedule.h"
 
 namespace orrery::lowering {
+
+/// Whether ranks run two templates at once.
+bool RunsPairs(const transforms::PipelineSchedule& schedule);
 
 /// Makes one task of kernels of a stage that follow each other at once whatever happens: nothing
 /// outside of the compute stream waits for any of them but the last, and none but the first waits
@@ -13,7 +17,8 @@ namespace orrery::lowering {
 ///
 /// A run takes the most memory that its kernels need from its start to its end. That is what they
 /// need, unless something arrives in the middle of it: then a peak may come out higher, by no more
-/// than what arrives.
+/// than what arrives. In one stream (`blocking`) nothing does, unless two templates run at once.
+/// Kernels whose memory grows over the microbatches stay by themselves.
 ///
 /// Labels of runs go to `program`: "MatMul y … Add z", with the flops and bytes of all of it.
 ///

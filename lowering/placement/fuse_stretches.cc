@@ -7,6 +7,7 @@
 
 #include "lowering/blocks/task_name.h"
 #include "lowering/placement/find_stretches.h"
+#include "lowering/placement/fuse_runs.h"
 #include "lowering/placement/least_span.h"
 #include "lowering/placement/memory_profile.h"
 
@@ -254,21 +255,12 @@ void FuseStage(const TemplateEnds& ends, Stage& stage, simulator::Program& progr
   }
 }
 
-// Whether ranks run two templates at once.
-bool RunsPairs(const transforms::PipelineSchedule& schedule) {
-  const auto pairs = [](const std::vector<transforms::ScheduleStep>& order) {
-    return std::ranges::any_of(order, &transforms::ScheduleStep::with_next);
-  };
-  return schedule.given != nullptr ? std::ranges::any_of(*schedule.given, pairs)
-                                   : schedule.runs_pairs;
-}
-
 }  // namespace
 }  // namespace fuse_stretches_cc
 
 void FuseStretches(const transforms::PipelineSchedule& schedule, std::vector<Stage>& stages,
                    simulator::Program& program) {
-  if (fuse_stretches_cc::RunsPairs(schedule)) return;
+  if (RunsPairs(schedule)) return;
   const TemplateEnds ends = FindTemplateEnds(stages);
   for (Stage& stage : stages) fuse_stretches_cc::FuseStage(ends, stage, program);
 }

@@ -41,8 +41,7 @@ struct LoweringOptions {
   /// Flows for all communication and resources for all links that carry it, for traces and reports
   /// of links. If not, only for what shares a link with something else. No time depends on it.
   bool every_link = false;
-  /// Kernels that follow each other at once whatever happens are one task (FuseRuns). Not read when
-  /// `blocking`.
+  /// Kernels that follow each other at once whatever happens are one task (FuseRuns).
   bool fuse_runs = false;
   /// Likewise runs and the collectives between them, whose times follow from the first kernel's
   /// (FuseStretches). Only beside `fuse_runs`, and not read when `blocking`.

@@ -283,10 +283,10 @@ void TemplateMaker::MakeStage(int32_t s) {
     MakeSlices(context, stage);
   }
   MakeUpdate(std::move(context), stage);
-  // A run that communication slows down ends at a picosecond once, its kernels each.
-  if (!input_.options.blocking) {
-    FuseRuns(stage, input_.options.fuse_runs && !MaySlowDown(input_), of_.program);
-  }
+  // A run that communication slows down ends at a picosecond once, its kernels each; and within one
+  // of two templates in one stream, the other takes memory.
+  const bool pairs_in_one = input_.options.blocking && RunsPairs(input_.schedule);
+  FuseRuns(stage, input_.options.fuse_runs && !MaySlowDown(input_) && !pairs_in_one, of_.program);
 }
 
 void TemplateMaker::MakePhases(TemplateContext context, Stage& stage) {
