@@ -28,21 +28,37 @@ char message[512] = "";
 size_t message_size = 0;
 std::atomic_flag told = ATOMIC_FLAG_INIT;
 
+// A sanitizer has a heap of its own in place of that of glibc.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kOtherHeap = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool kOtherHeap = true;
+#else
+constexpr bool kOtherHeap = false;
+#endif
+#else
+constexpr bool kOtherHeap = false;
+#endif
+
 std::atomic<bool> tuned = false, tunes_threads = false;
 void* volatile kept = nullptr;
 
-// What this thread allocates next, in large pages. A heap that `is_new` has begun with small ones:
-// what is left before the first large page is taken and kept, which touches none of it.
+// What this thread allocates next, up to so many pages, in large ones. A heap that `is_new` has
+// begun with small ones: what is left before the first large page is taken and kept, which touches
+// none of it. False where there is no room.
 template <typename IsNew>
-void TakeLargePages(const IsNew& is_new) {
-  constexpr size_t kPage = size_t{2} << 20, kSize = 16 * kPage, kHead = 64;
-  void* const heap = std::malloc(kSize);
-  if (heap == nullptr) return;
+bool TakeLargePages(size_t pages, const IsNew& is_new) {
+  constexpr size_t kPage = size_t{2} << 20, kHead = 64;
+  const size_t size = pages * kPage;
+  void* const heap = std::malloc(size);
+  if (heap == nullptr) return false;
   const auto at = reinterpret_cast<uintptr_t>(heap);
   const size_t before = kPage - at % kPage;
-  madvise(reinterpret_cast<void*>(at + before), kSize - kPage, MADV_HUGEPAGE);
+  madvise(static_cast<char*>(heap) + before, size - kPage, MADV_HUGEPAGE);
   std::free(heap);
   if (before > kHead && is_new(at)) kept = std::malloc(before - kHead);
+  return true;
 }
 
 // Bytes of this process that were in memory at once; 0: nobody knows.
@@ -70,20 +86,23 @@ size_t Resident() {
 }  // namespace heap_cc
 
 void TuneHeap() {
+  if (heap_cc::kOtherHeap) return;
+  constexpr size_t kFew = 16, kMany = 384;
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   rlimit addresses = {};
   const bool limited = getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
   if (limited) mallopt(M_ARENA_MAX, 1);  // a heap a thread reserves 64 MB each
-  heap_cc::TakeLargePages([](uintptr_t) { return !heap_cc::tuned.exchange(true); });
-  // Of a heap that a sanitizer has in its place, this knows nothing.
-  heap_cc::tunes_threads = !limited && mallinfo2().arena > 0;
+  const auto is_new = [](uintptr_t) { return !heap_cc::tuned.exchange(true); };
+  if (limited || !heap_cc::TakeLargePages(kMany, is_new)) heap_cc::TakeLargePages(kFew, is_new);
+  heap_cc::tunes_threads = !limited;
 }
 
 void TuneHeapOfThread() {
   constexpr uintptr_t kHeap = 64 << 20, kBegin = 64 << 10;  // of glibc: such a heap begins there
+  constexpr size_t kPages = 31;
   if (!heap_cc::tunes_threads) return;
-  heap_cc::TakeLargePages([](uintptr_t at) { return at % kHeap < kBegin; });
+  heap_cc::TakeLargePages(kPages, [](uintptr_t at) { return at % kHeap < kBegin; });
 }
 
 void GiveBackFreed(size_t most) {
