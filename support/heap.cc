@@ -42,23 +42,43 @@ constexpr bool kOtherHeap = false;
 #endif
 
 std::atomic<bool> tuned = false, tunes_threads = false;
-void* volatile kept = nullptr;
+std::atomic<void*> kept = nullptr;
+
+bool IsLimited(int resource) {
+  rlimit limit = {};
+  return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
 
 // What this thread allocates next, up to so many pages, in large ones. A heap that `is_new` has
 // begun with small ones: what is left before the first large page is taken and kept, which touches
 // none of it. False where there is no room.
-template <typename IsNew>
-bool TakeLargePages(size_t pages, const IsNew& is_new) {
+bool TakeLargePages(size_t pages, bool is_new) {
   constexpr size_t kPage = size_t{2} << 20, kHead = 64;
   const size_t size = pages * kPage;
   void* const heap = std::malloc(size);
   if (heap == nullptr) return false;
-  const auto at = reinterpret_cast<uintptr_t>(heap);
-  const size_t before = kPage - at % kPage;
+  const size_t before = kPage - reinterpret_cast<uintptr_t>(heap) % kPage;
   madvise(static_cast<char*>(heap) + before, size - kPage, MADV_HUGEPAGE);
+  const auto at = reinterpret_cast<uintptr_t>(heap);
   std::free(heap);
-  if (before > kHead && is_new(at)) kept = std::malloc(before - kHead);
+  if (before <= kHead || !is_new) return true;
+  void* const begin = std::malloc(before - kHead);
+  if (reinterpret_cast<uintptr_t>(begin) == at) {
+    kept = begin;
+  } else {
+    std::free(begin);  // from elsewhere: it would be lost
+  }
   return true;
+}
+
+// Whether nothing was allocated of this thread's heap, but what a thread begins with: those of
+// glibc lie at multiples of 64 MB.
+bool HasNewHeap() {
+  constexpr uintptr_t kHeap = 64 << 20, kBegin = 64 << 10;
+  void* const block = std::malloc(2 * kBegin);
+  const auto at = reinterpret_cast<uintptr_t>(block);
+  std::free(block);
+  return at % kHeap < kBegin;
 }
 
 // Bytes of this process that were in memory at once; 0: nobody knows.
@@ -90,23 +110,22 @@ void TuneHeap() {
   constexpr size_t kFew = 16, kMany = 384;
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  rlimit addresses = {};
-  const bool limited = getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
+  const bool limited = heap_cc::IsLimited(RLIMIT_AS);
   if (limited) mallopt(M_ARENA_MAX, 1);  // a heap a thread reserves 64 MB each
-  const auto is_new = [](uintptr_t) { return !heap_cc::tuned.exchange(true); };
-  if (limited || !heap_cc::TakeLargePages(kMany, is_new)) heap_cc::TakeLargePages(kFew, is_new);
-  heap_cc::tunes_threads = !limited;
+  const bool few = limited || heap_cc::IsLimited(RLIMIT_DATA);
+  const bool is_new = !heap_cc::tuned.exchange(true);
+  if (few || !heap_cc::TakeLargePages(kMany, is_new)) heap_cc::TakeLargePages(kFew, is_new);
+  heap_cc::tunes_threads = !few;
 }
 
 void TuneHeapOfThread() {
-  constexpr uintptr_t kHeap = 64 << 20, kBegin = 64 << 10;  // of glibc: such a heap begins there
   constexpr size_t kPages = 31;
-  if (!heap_cc::tunes_threads) return;
-  heap_cc::TakeLargePages(kPages, [](uintptr_t at) { return at % kHeap < kBegin; });
+  if (heap_cc::tunes_threads && heap_cc::HasNewHeap()) heap_cc::TakeLargePages(kPages, true);
 }
 
 void GiveBackFreed(size_t most) {
-  if (heap_cc::MostResident() <= most) return;  // asked in a microsecond, as all small searches do
+  const size_t resident = heap_cc::MostResident();  // asked in a microsecond
+  if (resident > 0 && resident <= most) return;
   // What was given back once still counts as free there: pages that are in memory tell.
   const struct mallinfo2 heap = mallinfo2();
   if (heap_cc::Resident() > heap.uordblks + heap.hblkhd + most) malloc_trim(0);

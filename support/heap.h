@@ -8,10 +8,10 @@
 namespace orrery {
 
 /// Makes the heap of this process one that suits simulation, which allocates and frees the same
-/// megabytes over and over: what was freed is kept, and the first 768 MB (32 where addresses are
-/// limited) are in large pages where the system has them, since touching memory for the first time
-/// is a large part of a run. Only what is touched is in memory. For the start of `main`; no result
-/// depends on it.
+/// megabytes over and over: what was freed is kept, and the first 768 MB (32 where addresses or
+/// data are limited) are in large pages where the system has them, since touching memory for the
+/// first time is a large part of a run. Only what is touched is in memory. For the start of `main`;
+/// no result depends on it.
 void TuneHeap();
 
 /// The same for the heap of a thread that begins, its first 62 MB, once `main` has one that is

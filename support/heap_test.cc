@@ -98,8 +98,22 @@ TEST(TuneHeapOfThread, TakesLargePagesOnce) {
     }).join();
   }
   EXPECT_LE(blocks.size(), 2U);
-  if (flags.empty()) GTEST_SKIP() << "the system does not tell";
+  const bool has_pages = std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").is_open();
+  if (flags.empty() || !has_pages) GTEST_SKIP() << "the system does not tell, or has none";
   EXPECT_THAT(flags, testing::HasSubstr(" hg"));
+}
+
+// Nor where much of the heap is in use, so that another one is begun and ended again.
+TEST(TuneHeapOfThread, LosesNothingOfHeapsInUse) {
+  TuneHeap();
+  std::unique_ptr<char[]> block;
+  std::thread([&block] {
+    TuneHeapOfThread();
+    block = std::make_unique_for_overwrite<char[]>(size_t{40} << 20);
+  }).join();
+  const size_t used = mallinfo2().uordblks;
+  for (int i = 0; i < 50; ++i) std::thread(&TuneHeapOfThread).join();
+  EXPECT_LT(mallinfo2().uordblks, used + (size_t{4} << 20));
 }
 
 // Bytes of this process that are in memory.

@@ -17,8 +17,8 @@ bool RunsPairs(const transforms::PipelineSchedule& schedule);
 ///
 /// A run takes the most memory that its kernels need from its start to its end. That is what they
 /// need, unless something arrives in the middle of it: then a peak may come out higher, by no more
-/// than what arrives. In one stream (`blocking`) nothing does, unless two templates run at once.
-/// Kernels whose memory grows over the microbatches stay by themselves.
+/// than what arrives. In one stream (`blocking`) nothing does, unless two templates run at once or
+/// the host copies. Kernels whose memory grows over the microbatches stay by themselves.
 ///
 /// Labels of runs go to `program`: "MatMul y … Add z", with the flops and bytes of all of it.
 ///

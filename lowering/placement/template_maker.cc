@@ -17,6 +17,7 @@
 #include "lowering/placement/fuse_runs.h"
 #include "lowering/placement/late_update.h"
 #include "support/check.h"
+#include "transforms/memory/offload.h"
 #include "transforms/stages/dealt_orders.h"
 
 namespace orrery::lowering {
@@ -29,6 +30,13 @@ bool AddsUp(const ir::Function& function) {
     return function.kind(op) == ir::OpKind::kAccumulate ||
            function.kind(op) == ir::OpKind::kCollect;
   });
+}
+
+// In one stream, what two templates at once take, and copies from and to the host, comes in the
+// middle of runs.
+bool HasRuns(const LoweringInput& input) {
+  if (!input.options.blocking) return true;
+  return !RunsPairs(input.schedule) && !transforms::FindHostWork(input.step).copies;
 }
 
 }  // namespace
@@ -74,6 +82,7 @@ std::vector<Stage> TemplateMaker::Make() && {
   }
   of_.program.ReserveLabels(ops);
   stages_.reserve(static_cast<size_t>(of_.geometry.stages()));
+  has_runs_ = template_maker_cc::HasRuns(input_);
   for (int32_t s = 0; s < of_.geometry.stages(); ++s) {
     if (!CopyFromEarlier(s)) MakeStage(s);
     last_of_size_.insert_or_assign(SizeOf(s), s);
@@ -283,10 +292,10 @@ void TemplateMaker::MakeStage(int32_t s) {
     MakeSlices(context, stage);
   }
   MakeUpdate(std::move(context), stage);
-  // A run that communication slows down ends at a picosecond once, its kernels each; and within one
-  // of two templates in one stream, the other takes memory.
-  const bool pairs_in_one = input_.options.blocking && RunsPairs(input_.schedule);
-  FuseRuns(stage, input_.options.fuse_runs && !MaySlowDown(input_) && !pairs_in_one, of_.program);
+  // A run that communication slows down ends at a picosecond once, its kernels each.
+  if (has_runs_) {
+    FuseRuns(stage, input_.options.fuse_runs && !MaySlowDown(input_), of_.program);
+  }
 }
 
 void TemplateMaker::MakePhases(TemplateContext context, Stage& stage) {

@@ -75,6 +75,7 @@ class TemplateMaker {
   const LoweringInput& input_;
   const std::vector<std::vector<int32_t>>& kinds_;
   StageCopier copier_;
+  bool has_runs_ = true;  // of kernels
   std::vector<Stage> stages_;
   absl::flat_hash_map<size_t, int32_t> last_of_size_;  // of stages, by the sizes of their parts
 };
