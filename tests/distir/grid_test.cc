@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "search/search.h"
 #include "search/spaces/space.h"
 #include "tests/distir/play.h"
@@ -44,6 +46,25 @@ TEST(DistirGrid, BestIsDataAndHorizontalParallel) {
   EXPECT_EQ(ToString(ranked[0]->plan, PlanOf({})),
             "--dp 4 --hp 4 --pp 1 --micro-batches 1 --schedule distir");
   EXPECT_NEAR(ranked[0]->figures.throughput_samples_per_s, 5491.04, 0.005);
+}
+
+// A search plays runs of kernels, which is not to be seen.
+TEST(DistirGrid, SearchesHaveTheFiguresOfDistir) {
+  const auto results = search::RunSearch(NotebookSetting(), NotebookPlans(), {.threads = 2});
+  ASSERT_TRUE(results.ok()) << results.status();
+  int found = 0;
+  for (const Golden& golden : ReadGolden("grid.json")) {
+    if (golden.config.ranks() != kDevices) continue;
+    const ParallelPlan plan = PlanOf(golden.config);
+    SCOPED_TRACE(ToString(plan, PlanOf({})));
+    const auto result = std::ranges::find(*results, plan, &search::Result::plan);
+    ASSERT_NE(result, results->end());
+    EXPECT_NEAR(result->step_time.seconds(), golden.figures.makespan_s, 1e-6);
+    const int64_t expected = std::ranges::max(golden.peak_memory_bytes);
+    EXPECT_THAT(result->peak_memory.count(), testing::AnyOf(expected, expected - 4));
+    ++found;
+  }
+  EXPECT_EQ(found, 52);
 }
 
 TEST(DistirGrid, SequentialStepTakesFifteenSeconds) {
