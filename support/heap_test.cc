@@ -10,12 +10,14 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "support/sanitized_test_util.h"
+#include "support/threads.h"
 
 namespace orrery {
 namespace heap_test_cc {
@@ -80,6 +82,28 @@ std::string FlagsOfMapping(const void* address) {
   return "";
 }
 
+// What it says of a block of so many bytes that is allocated now, at that part of it.
+std::string FlagsOfBlock(size_t size, double at) {
+  const auto block = std::make_unique_for_overwrite<char[]>(size);
+  volatile char* const bytes = block.get();
+  const auto place = static_cast<size_t>(static_cast<double>(size) * at);
+  bytes[place] = 1;
+  return FlagsOfMapping(&block[place]);
+}
+
+bool TellsOfLargePages(const std::string& flags) {
+  return !flags.empty() && std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").is_open();
+}
+
+TEST(TuneHeap, TakesLargePages) {
+  TuneHeap();
+  for (const double at : {0.01, 0.5, 0.9}) {
+    const std::string flags = FlagsOfBlock(size_t{700} << 20, at);
+    if (!TellsOfLargePages(flags)) GTEST_SKIP() << "the system does not tell, or has none";
+    EXPECT_THAT(flags, testing::HasSubstr(" hg")) << at;
+  }
+}
+
 // A thread has a heap of its own, in large pages like that of `main`. The next thread has the same
 // one, and loses nothing of it.
 TEST(TuneHeapOfThread, TakesLargePagesOnce) {
@@ -89,18 +113,29 @@ TEST(TuneHeapOfThread, TakesLargePagesOnce) {
   for (int i = 0; i < 20; ++i) {
     std::thread([&] {
       TuneHeapOfThread();
-      constexpr size_t kBlock = size_t{64} << 10;
-      const auto block = std::make_unique_for_overwrite<char[]>(kBlock);
-      volatile char* const bytes = block.get();
-      bytes[kBlock / 2] = 1;
-      flags = FlagsOfMapping(&block[kBlock / 2]);
-      blocks.insert(block.get());
+      flags = FlagsOfBlock(size_t{64} << 10, 0.5);
+      blocks.insert(std::make_unique_for_overwrite<char[]>(size_t{64} << 10).get());
     }).join();
   }
   EXPECT_LE(blocks.size(), 2U);
-  const bool has_pages = std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").is_open();
-  if (flags.empty() || !has_pages) GTEST_SKIP() << "the system does not tell, or has none";
+  if (!TellsOfLargePages(flags)) GTEST_SKIP() << "the system does not tell, or has none";
   EXPECT_THAT(flags, testing::HasSubstr(" hg"));
+}
+
+// As all threads of the library do.
+TEST(RunOnThreads, HasHeapsInLargePages) {
+  TuneHeap();
+  std::mutex mutex;
+  std::set<std::string> flags;
+  RunOnThreads(
+      [&] {
+        const std::string here = FlagsOfBlock(size_t{8} << 20, 0.5);
+        const std::lock_guard<std::mutex> lock(mutex);
+        flags.insert(here);
+      },
+      3);
+  if (!TellsOfLargePages(*flags.begin())) GTEST_SKIP() << "the system does not tell, or has none";
+  EXPECT_THAT(flags, testing::Each(testing::HasSubstr(" hg")));
 }
 
 // Nor where much of the heap is in use, so that another one is begun and ended again.

@@ -48,7 +48,7 @@ void ShareNewHandler() {
 // Where memory ends while glibc lists a library's unique symbols (its do_lookup_unique), it ends
 // the program in its own way: the heap has room for them before the first library is loaded.
 void ReserveRoomForSymbols() {
-  constexpr size_t kRoom = size_t{512} << 10;  // a table of libprotobuf's takes 32 KB
+  constexpr size_t kRoom = size_t{512} << 10;  // many times what their table takes
   void* const room = ::operator new(kRoom);
   ::operator delete(room);
 }

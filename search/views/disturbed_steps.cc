@@ -46,7 +46,7 @@ class Lowerer {
       : setting_(setting), plan_(plan), run_(run), schedule_(schedule), options_() {
     options_ = LoweringOf(setting, plan);
     options_.every_link = false;
-    options_.fuse_runs = !options_.blocking;  // there each kernel takes another time
+    options_.fuse_runs = !options_.blocking;  // there times are drawn for each kernel
     options_.stragglers = !all.of_ranks();
     if (schedule_.weighs_durations && schedule_.given == nullptr) {
       orders_ = OrdersOf(run, schedule_, ShapeOf(schedule_, plan));
